@@ -1,0 +1,5 @@
+"""A switchboard between chat networks and AI agents."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"

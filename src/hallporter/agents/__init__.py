@@ -1,0 +1,1 @@
+"""Who answers: agents in sandboxes now, agents behind HTTP beside them."""

@@ -1,0 +1,325 @@
+"""One running agent: its process, what it was given, and what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+
+from hallporter.agents.wording import file_of, stdin_of
+from hallporter.domain.brief import Block, Exit, LateBlock
+from hallporter.domain.coverage import Given, cover
+from hallporter_wire.blocks import Block as WireBlock
+from hallporter_wire.blocks import BlockReader, Malformed
+from hallporter_wire.follow_up import file_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from hallporter.agents.run_log import RunLog
+    from hallporter.agents.tray import Tray
+    from hallporter.domain.brief import AgentSettings, Batch, Brief
+    from hallporter.domain.ids import AgentId
+    from hallporter.ports import Box, Clock
+
+log = structlog.get_logger(__name__)
+
+_CHUNK = 1 << 16  # bytes
+_PATIENCE = timedelta(seconds=5)  # from `_close` to SIGTERM, and from there to SIGKILL
+_STOP_PATIENCE = timedelta(seconds=1.5)  # from the interrupt of /stop to SIGKILL
+_CLOSING_MARKER = 2.0  # seconds in which a null block behind a text is NanoClaw's closing marker
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """In a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warm:
+    """Between turns; nobody's claim."""
+
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """Asked to end; never used again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Ended."""
+
+    code: int
+
+
+State = Busy | Warm | Closing | Gone
+
+
+class LiveAgent:
+    """Reads the program's blocks and works out how far each reaches (R2, R3)."""
+
+    def __init__(
+        self,
+        *,
+        name: AgentId,
+        brief: Brief,
+        box: Box,
+        tray: Tray,
+        run_log: RunLog,
+        clock: Clock,
+        speaks_through: bool,
+        on_late: Callable[[LateBlock], None],
+    ) -> None:
+        self.name = name
+        self.brief = brief
+        self.epoch = brief.epoch
+        self.speaks_through = speaks_through
+        self.state: State = Busy()
+        self.started_at = clock.now()
+        self._box = box
+        self._tray = tray
+        self._run_log = run_log
+        self._clock = clock
+        self._on_late = on_late
+        self._events: asyncio.Queue[Block | Exit] = asyncio.Queue()
+        self._given: list[Given] = [Given(through=brief.batch.through, file=None)]
+        self._covered = 0
+        self._files = 0
+        self._late = 0
+        self._last_had_text = False
+        self._held: asyncio.TimerHandle | None = None
+        self._gone = asyncio.Event()
+        self._ending: asyncio.Lock = asyncio.Lock()
+
+    # --- for the roster ---------------------------------------------------------------------
+
+    @property
+    def pid(self) -> int:
+        return self._box.pid
+
+    @property
+    def settings(self) -> AgentSettings:
+        return self.brief.settings
+
+    def can_serve(self, brief: Brief) -> bool:
+        """R9, R11: only directly after its own turn, in the same session, unchanged."""
+        return (
+            isinstance(self.state, Warm)
+            and brief.epoch == self.epoch + 1
+            and brief.session_no == self.brief.session_no
+            and brief.settings == self.settings
+            and brief.group.is_main == self.brief.group.is_main
+        )
+
+    def attach(self, brief: Brief) -> None:
+        """A new turn begins with this warm agent."""
+        self.brief = brief
+        self.epoch = brief.epoch
+        self.state = Busy()
+        self._given.clear()
+
+    def rest(self) -> None:
+        """The turn is over: what still comes is late (R8)."""
+        if isinstance(self.state, Busy):
+            self.state = Warm(self._clock.now())
+        while not self._events.empty():
+            event = self._events.get_nowait()
+            if isinstance(event, Block):
+                self._say_late(event.text)
+
+    async def run(self) -> None:
+        """Talk to the process until it ends; whatever happens, the turn hears of the exit."""
+        try:
+            await self._talk()
+        except Exception:  # the border of one agent: its neighbours live on
+            log.exception("agent.broke", agent=self.name)
+            self._box.kill()
+        code = await self._box.wait()
+        self._drop_held()
+        taken = max((given.through for given in self._given if self._is_taken(given)), default=0)
+        self.state = Gone(code)
+        self._run_log.close(f"exit code {code}")
+        self._events.put_nowait(Exit(code=code, taken=taken, why=_reason(code)))
+        self._gone.set()
+        log.info("agent.exited", agent=self.name, code=code)
+
+    # --- for the seat -----------------------------------------------------------------------
+
+    async def next_event(self) -> Block | Exit:
+        return await self._events.get()
+
+    def give(self, batch: Batch) -> bool:
+        """A follow-up as a file; False when the agent is ending."""
+        if not isinstance(self.state, Busy):
+            return False
+        self._files += 1
+        name = file_name(self._files)
+        content = file_of(self.brief, batch, self._clock.now())
+        self._given.append(Given(through=batch.through, file=name))
+        # Not in a thread: a block that is read between the write and its note would be misjudged.
+        self._tray.put(name, content)
+        log.debug("batch.written", agent=self.name, file=name, through=batch.through)
+        return True
+
+    # --- making an end ----------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """`_close`, SIGTERM, SIGKILL; returns when it is gone."""
+        if self._begin_ending():
+            await asyncio.to_thread(self._tray.close)
+        async with self._ending:
+            if await self._gone_within(_PATIENCE):
+                return
+            log.warning("agent.ignores_close", agent=self.name)
+            self._box.terminate()
+            if await self._gone_within(_PATIENCE):
+                return
+            await self.kill()
+
+    async def stop(self) -> None:
+        """Interrupt, then SIGKILL; returns when it is gone."""
+        self._begin_ending()
+        self._box.interrupt()
+        if not await self._gone_within(_STOP_PATIENCE):
+            await self.kill()
+
+    async def kill(self) -> None:
+        """At once; returns when it is gone."""
+        self._begin_ending()
+        self._box.kill()
+        await self._gone.wait()
+
+    def _begin_ending(self) -> bool:
+        if isinstance(self.state, Closing | Gone):
+            return False
+        self.state = Closing()
+        return True
+
+    async def _gone_within(self, patience: timedelta) -> bool:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience.total_seconds()):
+                await self._gone.wait()
+        return self._gone.is_set()
+
+    # --- the process ------------------------------------------------------------------------
+
+    async def _talk(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._write_stdin(), name=f"stdin:{self.name}")
+            tasks.create_task(self._read_stderr(), name=f"stderr:{self.name}")
+            tasks.create_task(self._read_stdout(), name=f"stdout:{self.name}")
+            await self._box.wait()
+
+    async def _write_stdin(self) -> None:
+        stdin = self._box.stdin
+        # A program that ends without reading is judged by its exit, not by the broken pipe.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            stdin.write(stdin_of(self.brief))
+            await stdin.drain()
+        stdin.close()
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            await stdin.wait_closed()
+
+    async def _read_stderr(self) -> None:
+        while data := await self._box.stderr.read(_CHUNK):
+            self._run_log.write("stderr", data)
+
+    async def _read_stdout(self) -> None:
+        reader = BlockReader()
+        while data := await self._box.stdout.read(_CHUNK):
+            self._run_log.write("stdout", data)
+            for found in reader.feed(data):
+                self._on_block(found)
+        for found in reader.close():
+            self._on_block(found)
+
+    def _on_block(self, found: WireBlock | Malformed) -> None:
+        self._drop_held()
+        if isinstance(found, Malformed):
+            log.warning("block.malformed", agent=self.name, reason=found.reason)
+            self._emit(_error(f"the agent's output could not be read ({found.reason})"))
+            return
+        if found.status == "error":
+            self._emit(_error(found.error or found.result or "the agent reported an error"))
+            return
+        was_text, self._last_had_text = self._last_had_text, bool(found.result)
+        if found.through is not None:
+            self.speaks_through = True
+        if self.speaks_through:
+            self._emit_success(found, found.through or 0, idle=found.idle is not False)
+        elif not found.result and was_text and self._given:
+            loop = asyncio.get_running_loop()
+            self._held = loop.call_later(_CLOSING_MARKER, self._emit_foreign, found)
+        else:
+            self._emit_foreign(found)
+
+    def _emit_foreign(self, found: WireBlock) -> None:
+        """R3: one batch is out at a time, and the program does not say what it answers."""
+        self._held = None
+        outstanding = self._given[-1] if self._given else None
+        is_gone = outstanding is None or self._is_taken(outstanding)
+        reach = cover(outstanding, is_file_gone=is_gone, before=self._covered)
+        if reach.idle:
+            self._given.clear()
+        self._covered = reach.through
+        self._emit_success(found, reach.through, idle=reach.idle)
+
+    def _emit_success(self, found: WireBlock, through: int, *, idle: bool) -> None:
+        self._emit(
+            Block(
+                is_error=False,
+                text=found.result,
+                session_id=found.session_id,
+                error="",
+                through=through,
+                idle=idle,
+            )
+        )
+
+    def _emit(self, block: Block) -> None:
+        if isinstance(self.state, Warm):
+            if block.text:
+                self.state = Warm(self._clock.now())
+                self._say_late(block.text)
+            return
+        self._events.put_nowait(block)
+
+    def _say_late(self, text: str | None) -> None:
+        if text:
+            self._late += 1
+            self._on_late(
+                LateBlock(
+                    agent=self.name,
+                    number=self._late,
+                    chat=self.brief.chat,
+                    epoch=self.epoch,
+                    text=text,
+                )
+            )
+
+    def _drop_held(self) -> None:
+        if self._held is not None:
+            self._held.cancel()
+            self._held = None
+
+    def _is_taken(self, given: Given) -> bool:
+        return given.file is None or not self._tray.has(given.file)
+
+
+def _error(why: str) -> Block:
+    return Block(is_error=True, text=None, session_id=None, error=why, through=0, idle=False)
+
+
+def _reason(code: int) -> str:
+    if code == 0:
+        return "the agent ended without an answer"
+    if code == 137:  # noqa: PLR2004  128 + SIGKILL, which is also how a memory limit ends a program
+        return "the agent was killed (out of memory, or by hand)"
+    return f"the agent ended without an answer (exit code {code})"

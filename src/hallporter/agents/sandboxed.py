@@ -1,0 +1,312 @@
+"""Agents in sandboxes: at most one per folder, never more than there is room for, kept warm."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from hallporter.agents.live import LiveAgent, Warm
+from hallporter.agents.run_log import RunLog
+from hallporter.agents.tray import Tray
+from hallporter.agents.workspace import GROUP, RUNNER_PATH, mounts_of_arguments
+from hallporter.domain.brief import Exit, Launch, Limits
+from hallporter.domain.errors import AgentRefusedError, FencedError
+from hallporter.domain.ids import AgentId
+from hallporter.switchboard.status import LiveAgentInfo
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+    from hallporter.agents.workspace import Premises
+    from hallporter.domain.brief import AgentSettings, Batch, Block, Brief, LateBlock
+    from hallporter.domain.ids import ChatId, Folder
+    from hallporter.ports import Clock, Sandbox
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equipment:
+    """What a program finds around it."""
+
+    premises: Premises
+    python: str  # an interpreter that runs inside the sandboxes
+    max_output_size: int  # bytes of stdout and of stderr that a log keeps
+
+
+class SandboxedAgents:
+    """`ports.Agent` for every kind that runs as a program in a box."""
+
+    def __init__(
+        self,
+        *,
+        sandbox_for: Callable[[str], Sandbox],
+        equipment: Equipment,
+        clock: Clock,
+        max_live: int,
+        on_late: Callable[[LateBlock], Awaitable[None]],
+    ) -> None:
+        self._sandbox_for = sandbox_for
+        self._equipment = equipment
+        self._clock = clock
+        self._max_live = max_live
+        self._on_late = on_late
+        self._live: dict[Folder, LiveAgent] = {}
+        self._places: set[Folder] = set()
+        self._changed = asyncio.Event()
+        self._tasks: asyncio.TaskGroup | None = None
+        self._ended = asyncio.Event()
+
+    # --- its own life -----------------------------------------------------------------------
+
+    async def serve(self) -> None:
+        """The parent of every agent's tasks; returns after `close`."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            await self._ended.wait()
+            for agent in list(self._live.values()):
+                tasks.create_task(agent.close(), name=f"close:{agent.name}")
+
+    def close(self) -> None:
+        """Ask every agent to end."""
+        self._ended.set()
+
+    def kill_all(self) -> None:
+        """The house burns down: no more patience."""
+        for agent in list(self._live.values()):
+            self._spawn(agent.kill(), f"kill:{agent.name}")
+
+    def live(self) -> Sequence[LiveAgentInfo]:
+        """Who is here now."""
+        return [
+            LiveAgentInfo(
+                id=agent.name,
+                folder=folder,
+                state=type(agent.state).__name__.lower(),
+                since=agent.started_at,
+                pid=agent.pid,
+            )
+            for folder, agent in self._live.items()
+        ]
+
+    # --- ports.Agent ------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def seat(self, brief: Brief) -> AsyncIterator[SandboxedSeat]:
+        agent, is_warm = await self._take(brief)
+        seat = SandboxedSeat(agent, brief, is_warm=is_warm, start_anew=self._start_anew)
+        try:
+            yield seat
+        except BaseException:
+            self._spawn(seat.agent.kill(), f"kill:{seat.agent.name}")
+            raise
+        seat.agent.rest()
+        if seat.is_dismissed:
+            self._spawn(seat.agent.close(), f"close:{seat.agent.name}")
+        elif isinstance(seat.agent.state, Warm):
+            self._spawn(self._idle(seat.agent), f"idle:{seat.agent.name}")
+
+    async def forget(self, chat: ChatId) -> None:
+        for agent in list(self._live.values()):
+            if agent.brief.chat == chat and isinstance(agent.state, Warm):
+                await agent.close()
+
+    # --- who gets a place -------------------------------------------------------------------
+
+    async def _take(self, brief: Brief) -> tuple[LiveAgent, bool]:
+        folder = brief.group.folder
+        while (agent := self._live.get(folder)) is not None:
+            if agent.can_serve(brief):
+                agent.attach(brief)
+                agent.give(brief.batch)
+                return agent, True
+            await agent.close()
+        await self._make_room(folder)
+        return await self._start(brief), False
+
+    async def _start_anew(self, brief: Brief) -> LiveAgent:
+        """R9: the warm one was dead; its place is free, or will be as soon as its exit is seen."""
+        await self._make_room(brief.group.folder)
+        return await self._start(brief)
+
+    async def _make_room(self, folder: Folder) -> None:
+        """R15: close the least recently used warm one; never wait for an idle timer."""
+        while len(self._places) >= self._max_live or folder in self._places:
+            self._changed.clear()
+            warm = [agent for agent in self._live.values() if isinstance(agent.state, Warm)]
+            if warm and folder not in self._places:
+                await min(warm, key=_resting_since).close()
+            else:
+                await self._changed.wait()
+        self._places.add(folder)
+
+    async def _start(self, brief: Brief) -> LiveAgent:
+        folder = brief.group.folder
+        equipment = self._equipment
+        try:
+            sandbox = self._sandbox_for(brief.settings.sandbox)
+            name = AgentId(f"hallporter-{folder}-{int(self._clock.now().timestamp() * 1000)}")
+            tray, run_log = await asyncio.to_thread(_lay_out, name, brief, equipment)
+            box = await sandbox.launch(_launch(name, brief, equipment, sandbox))
+        except BaseException:
+            self._leave(folder)
+            raise
+        agent = LiveAgent(
+            name=name,
+            brief=brief,
+            box=box,
+            tray=tray,
+            run_log=run_log,
+            clock=self._clock,
+            speaks_through=brief.settings.kind != "command",
+            on_late=self._pass_on_late,
+        )
+        self._live[folder] = agent
+        self._spawn(self._accompany(folder, agent), f"agent:{name}")
+        log.info("agent.spawned", agent=name, sandbox=sandbox.name, pid=box.pid)
+        return agent
+
+    async def _accompany(self, folder: Folder, agent: LiveAgent) -> None:
+        try:
+            await agent.run()
+        finally:
+            if self._live.get(folder) is agent:
+                del self._live[folder]
+            self._leave(folder)
+
+    def _leave(self, folder: Folder) -> None:
+        self._places.discard(folder)
+        self._changed.set()
+
+    async def _idle(self, agent: LiveAgent) -> None:
+        """Close a warm agent when nobody came back for it; a late word starts the time anew."""
+        while isinstance(state := agent.state, Warm):
+            left = state.since + agent.settings.idle_timeout - self._clock.now()
+            if left.total_seconds() <= 0:
+                log.info("agent.idle", agent=agent.name)
+                await agent.close()
+                return
+            await self._clock.sleep(left)
+
+    def _pass_on_late(self, block: LateBlock) -> None:
+        self._spawn(self._late(block), f"late:{block.agent}")
+
+    async def _late(self, block: LateBlock) -> None:
+        try:
+            await self._on_late(block)
+        except FencedError:
+            log.info("block.late_fenced", agent=block.agent)
+        except Exception:  # the border to the switchboard: a late word must not end its agent
+            log.exception("block.late_failed", agent=block.agent)
+
+    def _spawn(self, work: Awaitable[object], name: str) -> None:
+        if self._tasks is None:
+            raise AgentRefusedError("the agents room is not open")
+        self._tasks.create_task(_finish(work), name=name)
+
+
+class SandboxedSeat:
+    """`ports.Seat`: one agent during one turn, replaced once if a warm one turns out dead."""
+
+    def __init__(
+        self,
+        agent: LiveAgent,
+        brief: Brief,
+        *,
+        is_warm: bool,
+        start_anew: Callable[[Brief], Awaitable[LiveAgent]],
+    ) -> None:
+        self.agent = agent
+        self.is_dismissed = False
+        self._brief = brief
+        self._is_warm = is_warm
+        self._start_anew = start_anew
+        self._lock = asyncio.Lock()
+
+    @property
+    def takes_more(self) -> bool:
+        return self.agent.speaks_through
+
+    def events(self) -> SandboxedSeat:
+        return self
+
+    def __aiter__(self) -> SandboxedSeat:
+        return self
+
+    async def __anext__(self) -> Block | Exit:
+        event = await self.agent.next_event()
+        if self._is_warm and isinstance(event, Exit) and event.taken == 0:
+            # R9: it died before it took up its file: no failure, a fresh one at once.
+            async with self._lock:
+                self._is_warm = False
+                self.agent = await self._start_anew(self._brief)
+            return await self.agent.next_event()
+        self._is_warm = False
+        return event
+
+    async def feed(self, batch: Batch) -> bool:
+        async with self._lock:
+            # Kept also when it cannot be given: a fresh agent gets all of it.
+            self._brief = replace(self._brief, batch=_joined(self._brief.batch, batch))
+            return self.agent.give(batch)
+
+    async def stop(self) -> None:
+        async with self._lock:
+            await self.agent.stop()
+
+    def dismiss(self) -> None:
+        self.is_dismissed = True
+
+
+async def _finish(work: Awaitable[object]) -> None:
+    await work
+
+
+def _joined(first: Batch, second: Batch) -> Batch:
+    return replace(second, lines=first.lines + second.lines, omitted=first.omitted + second.omitted)
+
+
+def _resting_since(agent: LiveAgent) -> float:
+    return agent.state.since.timestamp() if isinstance(agent.state, Warm) else 0.0
+
+
+def _lay_out(name: AgentId, brief: Brief, equipment: Equipment) -> tuple[Tray, RunLog]:
+    """The folders as a fresh agent must find them (R7)."""
+    premises = equipment.premises
+    premises.prepare(brief.group)
+    tray = Tray(premises.ipc(brief.group))
+    tray.empty()
+    return tray, RunLog(premises.group(brief.group), name, equipment.max_output_size)
+
+
+def _launch(name: AgentId, brief: Brief, equipment: Equipment, sandbox: Sandbox) -> Launch:
+    settings = brief.settings
+    mounts = equipment.premises.mounts(brief.group)
+    environment = {
+        "HALLPORTER_WORKSPACE": "/workspace",
+        "HALLPORTER_SANDBOX": sandbox.name,
+        "CLAUDE_CONFIG_DIR": "/home/node/.claude",
+        "TZ": brief.timezone,
+    }
+    if settings.kind == "command":
+        mounts = (*mounts, *mounts_of_arguments(settings.command))
+        argv = settings.command
+    else:
+        environment["PYTHONPATH"] = RUNNER_PATH
+        argv = (equipment.python, "-S", "-m", "hallporter_runner", settings.kind)
+    return Launch(
+        name=name,
+        argv=argv,
+        mounts=mounts,
+        workdir=GROUP,
+        environment=environment,
+        limits=_limits(settings),
+    )
+
+
+def _limits(settings: AgentSettings) -> Limits:
+    return Limits(memory=settings.memory, pids=settings.pids, cpus=settings.cpus)

@@ -1,0 +1,98 @@
+"""The input tray of a sandbox: follow-ups go in as files, the agent takes them by deleting them.
+
+The folder is writable for the agent, so nothing in it is trusted: every step goes through a
+directory handle that was opened without following links.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+from typing import TYPE_CHECKING
+
+from hallporter.domain.errors import AgentFailedError
+from hallporter_wire.follow_up import CLOSE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_READABLE = 0o644  # the agent runs under another uid when the host is root
+
+
+class Tray:
+    """`ipc/input` of one folder."""
+
+    def __init__(self, ipc: Path) -> None:
+        self._ipc = ipc
+
+    def empty(self) -> None:
+        """Before a spawn: what an earlier agent left lying, whatever it made of the folder."""
+        with _opened(self._ipc) as ipc:
+            _ensure_directory(ipc, "input")
+            with _opened("input", ipc) as tray:
+                for entry in os.listdir(tray):  # noqa: PTH208  a handle, not a path
+                    _remove(tray, entry)
+
+    def put(self, name: str, content: bytes) -> None:
+        """All of it or nothing: written aside, then renamed in."""
+        aside = f".{name}.tmp"
+        try:
+            with _opened(self._ipc) as ipc, _opened("input", ipc) as tray:
+                with os.fdopen(os.open(aside, _NEW_FILE, _READABLE, dir_fd=tray), "wb") as file:
+                    file.write(content)
+                os.chmod(aside, _READABLE, dir_fd=tray)
+                os.rename(aside, name, src_dir_fd=tray, dst_dir_fd=tray)
+        except OSError as error:
+            raise AgentFailedError(f"the agent's input folder cannot be used: {error}") from error
+
+    def close(self) -> None:
+        """Ask the agent to end."""
+        # The agent may be gone, or have made a mess of its folder: the signals come next anyway.
+        with contextlib.suppress(AgentFailedError):
+            self.put(CLOSE, b"")
+
+    def has(self, name: str) -> bool:
+        """Whether the agent has not taken this file yet."""
+        try:
+            with _opened(self._ipc) as ipc, _opened("input", ipc) as tray:
+                os.stat(name, dir_fd=tray, follow_symlinks=False)
+        except OSError:
+            return False
+        return True
+
+
+def ensure_folders(ipc: Path, names: tuple[str, ...]) -> None:
+    """Make the folders of the mailroom; one that is a link or a file is put right."""
+    ipc.mkdir(parents=True, exist_ok=True)
+    with _opened(ipc) as handle:
+        for name in names:
+            _ensure_directory(handle, name)
+
+
+@contextlib.contextmanager
+def _opened(path: Path | str, parent: int | None = None) -> Iterator[int]:
+    handle = os.open(path, _DIRECTORY, dir_fd=parent)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _ensure_directory(parent: int, name: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+            return
+        os.unlink(name, dir_fd=parent)
+    os.mkdir(name, dir_fd=parent)
+
+
+def _remove(parent: int, name: str) -> None:
+    if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+        shutil.rmtree(name, dir_fd=parent)
+    else:
+        os.unlink(name, dir_fd=parent)

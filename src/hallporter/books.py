@@ -1,0 +1,188 @@
+"""What a transaction can read and write: one small book per noun, the same on every database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from hallporter.domain.chat import Chat, ChatSeen
+    from hallporter.domain.group import Group
+    from hallporter.domain.ids import ChatId, Folder, MessageId, TokenId, TurnId
+    from hallporter.domain.message import Message, State
+    from hallporter.domain.outbox import Delivery, Outgoing, Part
+    from hallporter.domain.token import Token
+    from hallporter.domain.turn import Note, Turn
+
+
+class Chats(Protocol):
+    """Every chat ever seen, and where it stands."""
+
+    def seen(self, what: ChatSeen) -> None:
+        """Note a chat's existence; a known name or kind is never forgotten."""
+
+    def get(self, chat: ChatId) -> Chat | None: ...
+    def all(self) -> Sequence[Chat]: ...
+    def raise_head(self, chat: ChatId) -> int:
+        """The next sequence number. Every writer of a chat does this first: it takes the row's
+        lock, so the order of numbers is the order of commits."""
+        ...
+
+    def lock(self, chat: ChatId) -> Chat:
+        """The chat's row, held until the end of the transaction."""
+        ...
+
+    def hold(self, chat: ChatId, epoch: int) -> Chat:
+        """The same, but only for the claim that still counts; else `FencedError`."""
+        ...
+
+    def save(self, chat: Chat) -> None:
+        """Write back a row that this transaction holds; `head` is not touched."""
+
+    def woken(self) -> Sequence[Chat]:
+        """Those that wait for a claim, longest wait first."""
+        ...
+
+    def forgotten(self) -> Sequence[ChatId]:
+        """Those with a queued message and neither a wake-up nor an open turn: the safety net."""
+        ...
+
+
+class Messages(Protocol):
+    """The transcript: what people and we have said, in order."""
+
+    def add(self, message: Message) -> None: ...
+    def get(self, message: MessageId) -> Message | None: ...
+    def find(self, name: str) -> Sequence[Message]:
+        """By our id or by the network's."""
+        ...
+
+    def repeat_of(self, chat: ChatId, sender: str, ext_id: str) -> Message | None:
+        """The message already stored under the network's id, if any."""
+        ...
+
+    def backlog(self, chat: ChatId, after: int) -> Sequence[Message]:
+        """People's messages to the agent past `after` that may still be given to one."""
+        ...
+
+    def first_waking(self, chat: ChatId, after: int) -> Message | None:
+        """The oldest one past `after` that asks for an answer and may still get one."""
+        ...
+
+    def page(self, chat: ChatId, after: int, limit: int) -> Sequence[Message]: ...
+    def mark(
+        self,
+        chat: ChatId,
+        *,
+        after: int,
+        through: int,
+        was: Sequence[State],
+        state: State,
+        turn: TurnId | None,
+    ) -> Sequence[MessageId]:
+        """Move people's messages in (after, through] from one of `was` to `state`."""
+        ...
+
+    def replies(self, chat: ChatId, seq: int) -> Sequence[Message]:
+        """What the agent said to the message with this number."""
+        ...
+
+    def of_turn(self, turn: TurnId) -> Sequence[Message]:
+        """What the agent said in a turn."""
+        ...
+
+    def counts(self) -> Mapping[str, int]:
+        """People's messages by state."""
+        ...
+
+
+class Turns(Protocol):
+    """Each turn and what was noted of it."""
+
+    def add(self, turn: Turn) -> None: ...
+    def get(self, turn: TurnId) -> Turn | None: ...
+    def save(self, turn: Turn) -> None: ...
+    def note(self, note: Note) -> None: ...
+    def open_in(self, chat: ChatId) -> Turn | None:
+        """The one that runs now."""
+        ...
+
+    def unfinished(self) -> Sequence[Turn]:
+        """Those that a host left open when it ended."""
+        ...
+
+    def given(self, chat: ChatId, seq: int) -> Sequence[Turn]:
+        """The turns whose agent was given this message, in order."""
+        ...
+
+    def notes(self, turns: Sequence[TurnId]) -> Sequence[Note]: ...
+    def failures(self, since: datetime) -> Sequence[Turn]:
+        """Failed ones, newest first."""
+        ...
+
+
+class Outbox(Protocol):
+    """What is on its way out."""
+
+    def put(self, row: Outgoing) -> bool:
+        """False when the key is known already: nothing was written."""
+        ...
+
+    def has(self, key: str) -> bool: ...
+    def pending(self, chat: ChatId, limit: int) -> Sequence[Outgoing]:
+        """Unsent rows of a chat in order."""
+        ...
+
+    def chats_with_pending(self) -> Sequence[ChatId]: ...
+    def save_part(self, number: int, index: int, part: Part) -> None: ...
+    def finish(self, number: int, state: Delivery, why: str) -> None: ...
+    def of_messages(self, messages: Sequence[MessageId]) -> Sequence[Outgoing]: ...
+    def counts(self) -> Mapping[str, int]:
+        """Rows by state."""
+        ...
+
+
+class Groups(Protocol):
+    """Chats with a folder and an agent of their own."""
+
+    def add(self, group: Group) -> None: ...
+    def save(self, group: Group) -> None: ...
+    def remove(self, folder: Folder) -> None: ...
+    def of_chat(self, chat: ChatId) -> Group | None: ...
+    def of_folder(self, folder: str) -> Group | None:
+        """In any letter case: two folders must not differ by case alone."""
+        ...
+
+    def main(self) -> Group | None: ...
+    def all(self) -> Sequence[Group]: ...
+
+
+class Tokens(Protocol):
+    """Bearer tokens, by hash."""
+
+    def add(self, token: Token) -> None: ...
+    def of_digest(self, digest: str) -> Token | None: ...
+    def get(self, token: TokenId) -> Token | None: ...
+    def all(self) -> Sequence[Token]: ...
+    def save(self, token: Token) -> None: ...
+
+
+class Tx(Protocol):
+    """One transaction: all of it happens, or none."""
+
+    @property
+    def chats(self) -> Chats: ...
+    @property
+    def messages(self) -> Messages: ...
+    @property
+    def turns(self) -> Turns: ...
+    @property
+    def outbox(self) -> Outbox: ...
+    @property
+    def groups(self) -> Groups: ...
+    @property
+    def tokens(self) -> Tokens: ...
+    def after_commit(self, action: Callable[[], None]) -> None:
+        """Run on the event loop once the transaction is durable; never if it is not."""

@@ -1,0 +1,1 @@
+"""Words come in and go out: one module per chat network."""

@@ -1,0 +1,1 @@
+"""Who runs what, and when; the truth is in the store."""

@@ -1,0 +1,102 @@
+"""The settings as the house uses them: every value judged, every source weighed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hallporter.domain.brief import AgentSettings
+from hallporter.domain.errors import AgentRefusedError, InvalidRequestError
+from hallporter.settings.keys import AGENT
+from hallporter.settings.kinds import NotAllowedError
+from hallporter.settings.origin import Origin
+from hallporter.settings.reading import hint, shown, wrong
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSettings:
+    assistant_name: str
+    has_own_number: bool
+    max_concurrent_containers: int
+    max_remote: int  # turns at a time with each remote endpoint
+    timezone: str
+    log_level: str
+    max_output_size: int  # bytes
+    address: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSettings:
+    url: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """`groups` holds what a folder, in small letters, has of its own; `channels` are judged by
+    the channels."""
+
+    host: HostSettings
+    store: StoreSettings
+    agent: Mapping[str, Any]
+    groups: Mapping[str, Mapping[str, Any]]
+    channels: Mapping[str, Mapping[str, object]]
+
+    def agent_for(self, folder: str, stored: Mapping[str, object]) -> AgentSettings:
+        """Who answers a group: its own file's values, then those `stored` with it, then `[agent]`.
+
+        Raises `AgentRefusedError` when they make no agent.
+        """
+        own = self.groups.get(folder.casefold(), {})
+        values = {**self.agent, **_read_stored(folder, stored), **own}
+        if values["kind"] == "command" and not values["command"]:
+            raise AgentRefusedError(
+                f"The agent of '{folder}' is of kind 'command' and has no command: set"
+                f' command = ["PROGRAM", "ARGUMENT"] in [agent] or [groups.{folder}.agent]'
+                " of hallporter.toml.",
+                folder=folder,
+            )
+        return AgentSettings(**values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """The settings, where each value came from (by dotted key), and what to mind."""
+
+    settings: Settings
+    origins: Mapping[str, Origin]
+    warnings: tuple[str, ...]
+
+    def fixed_by(self, folder: str, key: str) -> Origin | None:
+        """What is stronger than the database for this key of a group's agent, if anything is."""
+        return self.origins.get(f"groups.{folder.casefold()}.agent.{key}")
+
+
+def check_agent(values: Mapping[str, object]) -> Mapping[str, object]:
+    """Some agent settings from outside, as they may be stored with a group.
+
+    Raises `InvalidRequestError` at the first that cannot be.
+    """
+    for name, value in values.items():
+        if name not in AGENT:
+            message = f"there is no agent setting '{name}': {hint(name, AGENT)}"
+            raise InvalidRequestError(message, field=name, value=value)
+        try:
+            AGENT[name].kind.read(value)
+        except NotAllowedError as error:
+            what = f"{name}: {shown((name,), value)}"
+            message = wrong(what, AGENT[name].kind.allowed, error)
+            raise InvalidRequestError(message, field=name, value=value) from error
+    return dict(values)
+
+
+def _read_stored(folder: str, stored: Mapping[str, object]) -> Mapping[str, object]:
+    try:
+        checked = check_agent(stored)
+    except InvalidRequestError as error:
+        message = f"The agent settings stored with '{folder}' do not fit: {error.message}."
+        raise AgentRefusedError(message, folder=folder) from error
+    return {name: AGENT[name].kind.read(value) for name, value in checked.items()}

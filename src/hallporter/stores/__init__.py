@@ -1,0 +1,1 @@
+"""What survives a restart: one database, one small repository per noun."""

@@ -1,0 +1,209 @@
+-- Every statement of the house, named, in the subset that SQLite and PostgreSQL both speak.
+
+-- name: chat_seen
+INSERT INTO chats (id, channel, account, name, is_group, seen_at)
+VALUES (:id, :channel, :account, :name, COALESCE(:is_group, 0), :seen_at)
+ON CONFLICT (id) DO UPDATE SET
+    name = COALESCE(:name, chats.name),
+    is_group = COALESCE(:is_group, chats.is_group),
+    seen_at = CASE
+        WHEN chats.seen_at IS NULL OR chats.seen_at < :seen_at THEN :seen_at ELSE chats.seen_at
+    END;
+
+-- name: chat_get
+SELECT * FROM chats WHERE id = :id;
+
+-- name: chat_all
+SELECT * FROM chats ORDER BY id;
+
+-- name: chat_raise_head
+UPDATE chats SET head = head + 1 WHERE id = :id RETURNING head;
+
+-- name: chat_lock
+UPDATE chats SET epoch = epoch WHERE id = :id RETURNING *;
+
+-- name: chat_hold
+UPDATE chats SET epoch = epoch WHERE id = :id AND epoch = :epoch RETURNING *;
+
+-- name: chat_save
+UPDATE chats SET
+    pool = :pool, cursor = :cursor, epoch = :epoch, session_no = :session_no,
+    session_id = :session_id, woken_at = :woken_at, not_before = :not_before,
+    attempts = :attempts, is_parked = :is_parked, interruptions = :interruptions
+WHERE id = :id;
+
+-- name: chat_woken
+SELECT * FROM chats WHERE woken_at IS NOT NULL ORDER BY woken_at, id;
+
+-- name: chat_forgotten
+SELECT DISTINCT m.chat FROM messages m JOIN chats c ON c.id = m.chat
+WHERE m.state = 'queued' AND m.wakes = 1 AND m.seq > c.cursor AND c.woken_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.chat = m.chat AND t.outcome IS NULL);
+
+-- name: message_add
+INSERT INTO messages (
+    chat, seq, id, ext_id, sender, sender_name, text, at, kind, wakes, why, state, turn,
+    covers_after, covers_through
+) VALUES (
+    :chat, :seq, :id, :ext_id, :sender, :sender_name, :text, :at, :kind, :wakes, :why, :state,
+    :turn, :covers_after, :covers_through
+);
+
+-- name: message_get
+SELECT * FROM messages WHERE id = :id;
+
+-- name: message_find
+SELECT * FROM messages WHERE id = :name
+UNION
+SELECT * FROM messages WHERE ext_id = :name
+ORDER BY at, seq;
+
+-- name: message_repeat_of
+SELECT * FROM messages WHERE chat = :chat AND sender = :sender AND ext_id = :ext_id;
+
+-- name: message_backlog
+SELECT * FROM messages
+WHERE chat = :chat AND seq > :after AND kind = 'text'
+    AND state IN ('waiting', 'queued', 'running', 'failed')
+ORDER BY seq;
+
+-- name: message_first_waking
+SELECT * FROM messages
+WHERE chat = :chat AND seq > :after AND wakes = 1
+    AND state IN ('waiting', 'queued', 'running', 'failed')
+ORDER BY seq LIMIT 1;
+
+-- name: message_page
+SELECT * FROM messages WHERE chat = :chat AND seq > :after ORDER BY seq LIMIT :limit;
+
+-- name: message_mark
+UPDATE messages SET state = :state, turn = COALESCE(:turn, turn)
+WHERE chat = :chat AND seq > :after AND seq <= :through AND kind = 'text'
+    AND state IN (:was0, :was1, :was2, :was3)
+RETURNING id;
+
+-- name: message_replies
+SELECT * FROM messages
+WHERE chat = :chat AND kind = 'reply' AND seq > :seq
+    AND covers_after < :seq AND covers_through >= :seq
+ORDER BY seq;
+
+-- name: message_of_turn
+SELECT * FROM messages WHERE turn = :turn AND kind = 'reply' ORDER BY seq;
+
+-- name: message_counts
+SELECT state, COUNT(*) AS count FROM messages WHERE state IS NOT NULL GROUP BY state;
+
+-- name: turn_add
+INSERT INTO turns (
+    id, chat, epoch, attempt, session_no, waiting_since, started_at, cursor, piped, agent,
+    ended_at, outcome, why
+) VALUES (
+    :id, :chat, :epoch, :attempt, :session_no, :waiting_since, :started_at, :cursor, :piped,
+    :agent, :ended_at, :outcome, :why
+);
+
+-- name: turn_get
+SELECT * FROM turns WHERE id = :id;
+
+-- name: turn_save
+UPDATE turns SET piped = :piped, agent = :agent, ended_at = :ended_at, outcome = :outcome,
+    why = :why
+WHERE id = :id;
+
+-- name: turn_note
+INSERT INTO turn_notes (turn, at, what, after, through, why)
+VALUES (:turn, :at, :what, :after, :through, :why);
+
+-- name: turn_open_in
+SELECT * FROM turns WHERE chat = :chat AND outcome IS NULL;
+
+-- name: turn_unfinished
+SELECT * FROM turns WHERE outcome IS NULL ORDER BY started_at;
+
+-- name: turn_given
+SELECT * FROM turns WHERE chat = :chat AND cursor < :seq AND piped >= :seq ORDER BY epoch;
+
+-- name: turn_notes
+SELECT * FROM turn_notes WHERE turn = :turn ORDER BY number;
+
+-- name: turn_failures
+SELECT * FROM turns WHERE outcome = 'failed' AND ended_at >= :since ORDER BY ended_at DESC LIMIT 200;
+
+-- name: outbox_put
+INSERT INTO outbox (key, chat, message, at, state, why)
+VALUES (:key, :chat, :message, :at, :state, :why)
+ON CONFLICT (key) DO NOTHING RETURNING number;
+
+-- name: outbox_put_part
+INSERT INTO outbox_parts (outbox, position, message_id, body, state, attempts)
+VALUES (:outbox, :position, :message_id, :body, :state, :attempts);
+
+-- name: outbox_has
+SELECT 1 AS found FROM outbox WHERE key = :key;
+
+-- name: outbox_pending
+SELECT * FROM outbox WHERE chat = :chat AND state = 'pending' ORDER BY number LIMIT :limit;
+
+-- name: outbox_parts
+SELECT * FROM outbox_parts WHERE outbox = :outbox ORDER BY position;
+
+-- name: outbox_chats
+SELECT DISTINCT chat FROM outbox WHERE state = 'pending';
+
+-- name: outbox_save_part
+UPDATE outbox_parts SET state = :state, attempts = :attempts
+WHERE outbox = :outbox AND position = :position;
+
+-- name: outbox_finish
+UPDATE outbox SET state = :state, why = :why WHERE number = :number;
+
+-- name: outbox_of_message
+SELECT * FROM outbox WHERE message = :message;
+
+-- name: outbox_counts
+SELECT state, COUNT(*) AS count FROM outbox GROUP BY state;
+
+-- name: group_add
+INSERT INTO groups (
+    chat, name, folder, folder_key, trigger_pattern, requires_trigger, is_main, added_at, agent
+) VALUES (
+    :chat, :name, :folder, :folder_key, :trigger_pattern, :requires_trigger, :is_main, :added_at,
+    :agent
+);
+
+-- name: group_save
+UPDATE groups SET name = :name, trigger_pattern = :trigger_pattern,
+    requires_trigger = :requires_trigger, is_main = :is_main, agent = :agent
+WHERE folder_key = :folder_key;
+
+-- name: group_remove
+DELETE FROM groups WHERE folder_key = :folder_key;
+
+-- name: group_of_chat
+SELECT * FROM groups WHERE chat = :chat;
+
+-- name: group_of_folder
+SELECT * FROM groups WHERE folder_key = :folder_key;
+
+-- name: group_main
+SELECT * FROM groups WHERE is_main = 1;
+
+-- name: group_all
+SELECT * FROM groups ORDER BY is_main DESC, folder_key;
+
+-- name: token_add
+INSERT INTO tokens (id, digest, role, subject, chat, created_at, expires_at, used_at, revoked_at)
+VALUES (:id, :digest, :role, :subject, :chat, :created_at, :expires_at, :used_at, :revoked_at);
+
+-- name: token_of_digest
+SELECT * FROM tokens WHERE digest = :digest;
+
+-- name: token_get
+SELECT * FROM tokens WHERE id = :id;
+
+-- name: token_all
+SELECT * FROM tokens ORDER BY created_at, id;
+
+-- name: token_save
+UPDATE tokens SET used_at = :used_at, revoked_at = :revoked_at WHERE id = :id;

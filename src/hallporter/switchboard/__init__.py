@@ -1,0 +1,1 @@
+"""The application: what happens to a message between the street and the rooms."""

@@ -1,0 +1,124 @@
+"""How the house stands: what runs, what waits, what failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
+
+from hallporter.domain.errors import UnavailableError
+from hallporter.ports import Health
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from hallporter.books import Tx
+    from hallporter.domain.brief import Fitness
+    from hallporter.domain.turn import Turn
+    from hallporter.ports import Channel, Clock, Engine, EngineHealth, Store
+
+_RECENT = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveAgentInfo:
+    """One running agent, busy or warm."""
+
+    id: str
+    folder: str
+    state: str
+    since: datetime
+    pid: int
+
+
+class LiveAgents(Protocol):
+    """Who is in the house now."""
+
+    def live(self) -> Sequence[LiveAgentInfo]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxInfo:
+    """One kind of box on this machine."""
+
+    name: str
+    fitness: Fitness
+    is_chosen: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What `status` shows and `/readyz` judges."""
+
+    channels: Mapping[str, Health]
+    engine: EngineHealth
+    agents: Sequence[LiveAgentInfo]
+    sandboxes: Sequence[SandboxInfo]
+    messages: Mapping[str, int]
+    outbox: Mapping[str, int]
+    failures: Sequence[Turn]
+    groups: int
+    store: Health
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """Why the house is not ready; empty when it is."""
+        found = [f"channel {name}: {h.why}" for name, h in self.channels.items() if not h.ok]
+        if not self.engine.ok:
+            found.append(f"engine: {self.engine.why or 'stopping'}")
+        if not self.store.ok:
+            found.append(f"store: {self.store.why}")
+        if self.sandboxes and not any(box.is_chosen for box in self.sandboxes):
+            found.append("sandbox: " + "; ".join(f"{b.name}: {b.why}" for b in self.sandboxes))
+        return found
+
+
+class Status:
+    """The use case behind `status`, `/api/status` and `/readyz`."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        engine: Engine,
+        channels: Sequence[Channel],
+        agents: LiveAgents,
+        sandboxes: Sequence[SandboxInfo],
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._engine = engine
+        self._channels = channels
+        self._agents = agents
+        self._sandboxes = sandboxes
+        self._clock = clock
+
+    async def report(self) -> Report:
+        since = self._clock.now() - _RECENT
+
+        def fn(tx: Tx) -> tuple[Mapping[str, int], Mapping[str, int], Sequence[Turn], int]:
+            counts = tx.messages.counts(), tx.outbox.counts()
+            return (*counts, tx.turns.failures(since), len(tx.groups.all()))
+
+        messages, outbox, failures, groups = await self._store.read(fn)
+        return Report(
+            channels={channel.name: channel.health() for channel in self._channels},
+            engine=self._engine.health(),
+            agents=self._agents.live(),
+            sandboxes=self._sandboxes,
+            messages=messages,
+            outbox=outbox,
+            failures=failures,
+            groups=groups,
+            store=await self.store_health(),
+        )
+
+    async def store_health(self) -> Health:
+        """A read that reaches the file; what cannot be read is said, not raised."""
+        try:
+            await self._store.read(lambda tx: tx.groups.main())
+        except UnavailableError as error:
+            return Health(ok=False, why=error.message)
+        return Health(ok=True)

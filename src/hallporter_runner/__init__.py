@@ -1,0 +1,1 @@
+"""The program that hosts an agent inside its sandbox."""

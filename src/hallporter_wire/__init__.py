@@ -1,0 +1,1 @@
+"""The protocol that the host and the program in the sandbox both speak."""

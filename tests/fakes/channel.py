@@ -1,0 +1,63 @@
+"""A chat network in memory, with the troubles of a real one on request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hallporter.domain.errors import ChannelDownError, MessageRefusedError
+from hallporter.ports import Capabilities, Health
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from hallporter.domain.ids import ChatId
+    from hallporter.ports import Switchboard
+
+
+class FakeChannel:
+    """`ports.Channel` for chats `fake:…`; knobs: `is_down`, `refuses`, `takes_message_id`, `limit`."""
+
+    name = "fake"
+    http: ASGIApp | None = None
+
+    def __init__(self, *, takes_message_id: bool = True, limit: int | None = None) -> None:
+        self.capabilities = Capabilities(
+            limit=limit, typing=True, takes_message_id=takes_message_id
+        )
+        self.is_down = False
+        self.refuses: str = ""
+        self.sent: list[tuple[ChatId, str, str]] = []
+        self.typings: list[tuple[ChatId, bool]] = []
+        self.switchboard: Switchboard | None = None
+
+    def owns(self, chat: ChatId) -> bool:
+        return chat.startswith("fake:")
+
+    async def connect(self, switchboard: Switchboard) -> None:
+        self.switchboard = switchboard
+
+    async def disconnect(self) -> None:
+        self.switchboard = None
+
+    def health(self) -> Health:
+        if self.switchboard is None:
+            return Health(ok=False, why="not connected")
+        return Health(ok=not self.is_down, why="the network is away" if self.is_down else "")
+
+    def compose(self, markdown: str) -> tuple[str, ...]:
+        limit = self.capabilities.limit
+        if limit is None:
+            return (markdown,)
+        return tuple(markdown[at : at + limit] for at in range(0, len(markdown), limit))
+
+    async def send(self, chat: ChatId, body: str, message_id: str) -> None:
+        if self.is_down:
+            raise ChannelDownError("the network is away")
+        if self.refuses and self.refuses in body:
+            raise MessageRefusedError("the network refused it")
+        is_known = any(known == message_id for _, _, known in self.sent)
+        if not (self.capabilities.takes_message_id and is_known):
+            self.sent.append((chat, body, message_id))
+
+    async def typing(self, chat: ChatId, *, is_typing: bool) -> None:
+        self.typings.append((chat, is_typing))
