@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
 import re
 import secrets
+import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +71,12 @@ class Home:
     @property
     def run_dir(self) -> Path:
         return self.path / "run"
+
+    async def purge(self, folder: Folder) -> None:
+        """Remove all that a group has kept here; its messages are in the store."""
+        kept = (self.group_dir(folder), self.ipc_dir(folder), self.session_dir(folder))
+        for path in kept:
+            await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
 
     def group_dir(self, folder: Folder) -> Path:
         return self.groups_dir / folder

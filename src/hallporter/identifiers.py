@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import secrets
+from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hallporter.ports import Clock
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 # Crockford's digits: in the order of ASCII, and without letters that look like others.
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH = 26  # digits of 5 bits, for 48 bits of milliseconds and 80 of chance
@@ -26,7 +29,7 @@ class IdMaker:
         self._lock = Lock()
 
     def __call__(self, prefix: str) -> str:
-        milliseconds = int(self._clock.now().timestamp() * 1000)
+        milliseconds = (self._clock.now() - _EPOCH) // _MILLISECOND
         fresh = milliseconds << _CHANCE | secrets.randbits(_CHANCE)
         with self._lock:
             if fresh <= self._last:

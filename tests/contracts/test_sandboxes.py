@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import subprocess
 import sys
@@ -82,7 +81,7 @@ async def test_everyone_who_waits_gets_the_exit_code(sandbox: Sandbox) -> None:
     box = await sandbox.launch(boxes.shell("exit 3"))
 
     async with asyncio.timeout(boxes.PATIENCE):
-        assert await asyncio.gather(box.wait(), box.wait()) == [3, 3]
+        assert set(await asyncio.gather(box.wait(), box.wait())) == {3}
     assert await boxes.end(box) == 3
 
 
@@ -195,15 +194,11 @@ async def test_a_program_that_is_not_there_is_refused(sandbox: Sandbox, program:
         await sandbox.launch(boxes.launch(program))
 
 
-async def test_a_program_that_is_not_executable_is_refused(
-    sandbox: Sandbox, group: Mount
-) -> None:
+async def test_a_program_that_is_not_executable_is_refused(sandbox: Sandbox, group: Mount) -> None:
     (group.source / "agent").write_text("#!/bin/sh\n")
 
     with pytest.raises(AgentRefusedError, match=r"not executable: chmod \+x"):
-        await sandbox.launch(
-            boxes.launch("./agent", mounts=(group,), workdir="/workspace/group")
-        )
+        await sandbox.launch(boxes.launch("./agent", mounts=(group,), workdir="/workspace/group"))
 
 
 async def test_a_command_without_words_is_refused(sandbox: Sandbox) -> None:
@@ -237,7 +232,9 @@ async def test_a_workdir_that_is_not_there_is_refused(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize(("how", "name"), [("terminate", "TERM"), ("interrupt", "INT")])
 async def test_a_signal_reaches_the_program(sandbox: Sandbox, how: str, name: str) -> None:
-    box = await sandbox.launch(boxes.shell(f'trap "echo got {name}; exit 7" {name}; echo ready; read x'))
+    box = await sandbox.launch(
+        boxes.shell(f'trap "echo got {name}; exit 7" {name}; echo ready; read x')
+    )
     assert await boxes.line(box) == "ready"
 
     getattr(box, how)()
@@ -280,13 +277,10 @@ async def test_a_signal_to_one_that_has_ended_is_no_error(sandbox: Sandbox) -> N
     box.kill()
 
 
-FORK = 'setsid sleep "$1" & sleep "$1" & echo ready; read x'
-
-
 async def test_what_it_forked_is_gone_after_a_kill(sandbox: Sandbox) -> None:
     seconds = boxes.odd_seconds()
-    box = await sandbox.launch(boxes.shell(FORK, seconds))
-    assert await boxes.line(box) == "ready"
+    box = await sandbox.launch(boxes.forking(seconds))
+    assert [await boxes.line(box), await boxes.line(box)] == ["up", "up"]
     assert len(boxes.sleepers(seconds)) >= 3
 
     box.kill()
@@ -297,8 +291,8 @@ async def test_what_it_forked_is_gone_after_a_kill(sandbox: Sandbox) -> None:
 
 async def test_what_it_forked_is_gone_after_its_end(sandbox: Sandbox) -> None:
     seconds = boxes.odd_seconds()
-    box = await sandbox.launch(boxes.shell(FORK, seconds))
-    assert await boxes.line(box) == "ready"
+    box = await sandbox.launch(boxes.forking(seconds))
+    assert [await boxes.line(box), await boxes.line(box)] == ["up", "up"]
 
     box.stdin.write(b"go\n")
 
@@ -315,7 +309,7 @@ async def test_nothing_outlives_a_killed_host(
         [sys.executable, "-m", "tests.sandboxes.host", *words], cwd=ROOT, stdout=subprocess.PIPE
     ) as host:
         assert host.stdout is not None
-        assert host.stdout.readline() == b"ready\n"
+        assert host.stdout.readline() == b"up up\n"
         left = boxes.sleepers(seconds)
         assert len(left) >= 3
 
@@ -350,18 +344,18 @@ async def test_a_sweep_of_nothing_is_none(sandbox: Sandbox) -> None:
 
 async def test_a_box_that_ended_leaves_no_open_file(sandbox: Sandbox) -> None:
     await boxes.run(sandbox, boxes.launch("true"))
-    before = set(os.listdir("/proc/self/fd"))
+    before = boxes.open_files()
 
     await boxes.run(sandbox, boxes.launch("true"))
     with pytest.raises(AgentRefusedError):
         await sandbox.launch(boxes.launch("no-such-program"))
 
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert boxes.open_files() == before
 
 
 async def test_the_memory_limit_holds_or_is_reported(sandbox: Sandbox) -> None:
     hog = boxes.launch(
-        *(machine.interpreter(), "-c", "x = bytearray(512 << 20); print(len(x))"),
+        *(machine.interpreter(), "-c", "x = bytearray(160 << 20); print(len(x))"),
         limits=Limits(memory=64 << 20),
     )
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from hallporter.channels.splitting import split
+from hallporter.domain.chat import ChatSeen
 from hallporter.domain.errors import ChannelDownError, MessageRefusedError
+from hallporter.domain.message import Inbound
 from hallporter.ports import Capabilities, Health
 
 if TYPE_CHECKING:
@@ -15,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class FakeChannel:
-    """`ports.Channel` for chats `fake:…`; knobs: `is_down`, `refuses`, `takes_message_id`, `limit`."""
+    """`ports.Channel` for chats `fake:…`. `is_down`: the network is away; `refuses`: it never
+    takes a body with these words; without `takes_message_id` it shows every repeat."""
 
     name = "fake"
     http: ASGIApp | None = None
@@ -46,9 +51,7 @@ class FakeChannel:
 
     def compose(self, markdown: str) -> tuple[str, ...]:
         limit = self.capabilities.limit
-        if limit is None:
-            return (markdown,)
-        return tuple(markdown[at : at + limit] for at in range(0, len(markdown), limit))
+        return (markdown,) if limit is None else split(markdown, limit)
 
     async def send(self, chat: ChatId, body: str, message_id: str) -> None:
         if self.is_down:
@@ -61,3 +64,14 @@ class FakeChannel:
 
     async def typing(self, chat: ChatId, *, is_typing: bool) -> None:
         self.typings.append((chat, is_typing))
+
+    async def hear(self, chat: ChatId, text: str) -> None:
+        """Someone on the network says something."""
+        if self.switchboard is None:
+            raise ChannelDownError("not connected")
+        at = datetime.now(UTC)
+        await self.switchboard.on_chat(ChatSeen(chat=chat, channel=self.name, at=at))
+        inbound = Inbound(
+            chat=chat, ext_id="1", sender="ann", sender_name="Ann", text=text, sent_at=at
+        )
+        await self.switchboard.on_message(inbound)

@@ -45,6 +45,16 @@ def shell(script: str, *words: str, limits: Limits | None = None) -> Launch:
     return launch("sh", "-c", script, "sh", *words, limits=limits)
 
 
+def forking(seconds: str) -> Launch:
+    """A program with two children, one of them in a session of its own; each says `up`. It does
+    not listen to signals and ends when it is told something."""
+    return shell(
+        'trap "" TERM INT HUP; setsid sh -c "$2" "$1" & sh -c "$2" "$1" & read x',
+        seconds,
+        'echo up; sleep "$0"; :',
+    )
+
+
 async def finish(box: Box, said: bytes = b"") -> tuple[int, str, str]:
     """Say something, close, and hear the program out."""
     async with asyncio.timeout(PATIENCE):
@@ -74,6 +84,15 @@ async def end(box: Box) -> int:
 def odd_seconds() -> str:
     """A length of sleep that no other process on this machine has among its words."""
     return f"86400.{secrets.randbelow(10**12):012}"
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def open_files() -> list[str]:
+    """Numbers of this process's open files, the listing's own among them."""
+    return names(Path("/proc/self/fd"))
 
 
 def sleepers(seconds: str) -> list[int]:

@@ -11,10 +11,9 @@ from tests.sandboxes import boxes
 
 async def main(adapter: str, installation: str, run_dir: str, seconds: str) -> None:
     sandbox = boxes.make(adapter, installation, Path(run_dir))
-    box = await sandbox.launch(
-        boxes.shell('trap "" TERM INT HUP; setsid sleep "$1" & sleep "$1" & echo ready; wait', seconds)
-    )
-    print(await boxes.line(box), flush=True)
+    box = await sandbox.launch(boxes.forking(seconds))
+    sys.stdout.write(f"{await boxes.line(box)} {await boxes.line(box)}\n")
+    sys.stdout.flush()
     await box.wait()
 
 

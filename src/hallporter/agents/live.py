@@ -30,9 +30,20 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _CHUNK = 1 << 16  # bytes
-_PATIENCE = timedelta(seconds=5)  # from `_close` to SIGTERM, and from there to SIGKILL
-_STOP_PATIENCE = timedelta(seconds=1.5)  # from the interrupt of /stop to SIGKILL
-_CLOSING_MARKER = 2.0  # seconds in which a null block behind a text is NanoClaw's closing marker
+_MAX_SESSION_ID = 1024  # characters; it is read with every row of its chat
+_MAX_WHY = 500  # characters of a program's own words in a notice to the chat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a program is waited for."""
+
+    close: timedelta = timedelta(seconds=5)  # from `_close` to SIGTERM, from there to SIGKILL
+    stop: timedelta = timedelta(seconds=1.5)  # from the interrupt of /stop to SIGKILL
+    # In which a null block behind a text may be NanoClaw's closing marker.
+    closing_marker: timedelta = timedelta(seconds=2)
+    # For its last words after its end, and for its end after its last words.
+    farewell: timedelta = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,8 @@ class Warm:
 @dataclass(frozen=True, slots=True)
 class Closing:
     """Asked to end; never used again."""
+
+    in_turn: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +89,7 @@ class LiveAgent:
         clock: Clock,
         speaks_through: bool,
         on_late: Callable[[LateBlock], None],
+        patience: Patience,
     ) -> None:
         self.name = name
         self.brief = brief
@@ -83,18 +97,22 @@ class LiveAgent:
         self.speaks_through = speaks_through
         self.state: State = Busy()
         self.started_at = clock.now()
+        self.rested = asyncio.Event()  # no turn is open
         self._box = box
         self._tray = tray
         self._run_log = run_log
         self._clock = clock
         self._on_late = on_late
+        self._patience = patience
         self._events: asyncio.Queue[Block | Exit] = asyncio.Queue()
         self._given: list[Given] = [Given(through=brief.batch.through, file=None)]
         self._covered = 0
         self._files = 0
         self._late = 0
         self._last_had_text = False
-        self._held: asyncio.TimerHandle | None = None
+        self._held: WireBlock | None = None
+        self._held_until: asyncio.TimerHandle | None = None
+        self._is_mute = False
         self._gone = asyncio.Event()
         self._ending: asyncio.Lock = asyncio.Lock()
 
@@ -123,12 +141,14 @@ class LiveAgent:
         self.brief = brief
         self.epoch = brief.epoch
         self.state = Busy()
+        self.rested.clear()
         self._given.clear()
 
-    def rest(self) -> None:
+    def rest(self, *, is_kept: bool) -> None:
         """The turn is over: what still comes is late (R8)."""
         if isinstance(self.state, Busy):
-            self.state = Warm(self._clock.now())
+            self.state = Warm(self._clock.now()) if is_kept else Closing(in_turn=False)
+        self.rested.set()
         while not self._events.empty():
             event = self._events.get_nowait()
             if isinstance(event, Block):
@@ -142,11 +162,12 @@ class LiveAgent:
             log.exception("agent.broke", agent=self.name)
             self._box.kill()
         code = await self._box.wait()
-        self._drop_held()
+        self._let_go()
         taken = max((given.through for given in self._given if self._is_taken(given)), default=0)
         self.state = Gone(code)
         self._run_log.close(f"exit code {code}")
-        self._events.put_nowait(Exit(code=code, taken=taken, why=_reason(code)))
+        why = "the agent closed its output" if self._is_mute else _reason(code)
+        self._events.put_nowait(Exit(code=code, taken=taken, why=why))
         self._gone.set()
         log.info("agent.exited", agent=self.name, code=code)
 
@@ -172,22 +193,28 @@ class LiveAgent:
 
     async def close(self) -> None:
         """`_close`, SIGTERM, SIGKILL; returns when it is gone."""
-        if self._begin_ending():
-            await asyncio.to_thread(self._tray.close)
+        self._begin_ending()
         async with self._ending:
-            if await self._gone_within(_PATIENCE):
+            if self._gone.is_set():
+                return
+            await asyncio.to_thread(self._tray.close)
+            if await self._gone_within(self._patience.close):
                 return
             log.warning("agent.ignores_close", agent=self.name)
-            self._box.terminate()
-            if await self._gone_within(_PATIENCE):
-                return
+            await self.terminate()
+
+    async def terminate(self) -> None:
+        """SIGTERM, SIGKILL; returns when it is gone."""
+        self._begin_ending()
+        self._box.terminate()
+        if not await self._gone_within(self._patience.close):
             await self.kill()
 
     async def stop(self) -> None:
         """Interrupt, then SIGKILL; returns when it is gone."""
         self._begin_ending()
         self._box.interrupt()
-        if not await self._gone_within(_STOP_PATIENCE):
+        if not await self._gone_within(self._patience.stop):
             await self.kill()
 
     async def kill(self) -> None:
@@ -196,11 +223,16 @@ class LiveAgent:
         self._box.kill()
         await self._gone.wait()
 
-    def _begin_ending(self) -> bool:
-        if isinstance(self.state, Closing | Gone):
-            return False
-        self.state = Closing()
-        return True
+    def _begin_ending(self) -> None:
+        if not isinstance(self.state, Closing | Gone):
+            self.state = Closing(in_turn=isinstance(self.state, Busy))
+
+    async def _ended_within(self, patience: timedelta) -> bool:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience.total_seconds()):
+                await self._box.wait()
+                return True
+        return False
 
     async def _gone_within(self, patience: timedelta) -> bool:
         with contextlib.suppress(TimeoutError):
@@ -212,10 +244,16 @@ class LiveAgent:
 
     async def _talk(self) -> None:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._write_stdin(), name=f"stdin:{self.name}")
-            tasks.create_task(self._read_stderr(), name=f"stderr:{self.name}")
-            tasks.create_task(self._read_stdout(), name=f"stdout:{self.name}")
+            pipes = [
+                tasks.create_task(self._write_stdin(), name=f"stdin:{self.name}"),
+                tasks.create_task(self._read_stderr(), name=f"stderr:{self.name}"),
+                tasks.create_task(self._read_stdout(), name=f"stdout:{self.name}"),
+            ]
             await self._box.wait()
+            # A stray that hides from its box may hold a pipe open for ever.
+            await asyncio.wait(pipes, timeout=self._patience.farewell.total_seconds())
+            for pipe in pipes:
+                pipe.cancel()
 
     async def _write_stdin(self) -> None:
         stdin = self._box.stdin
@@ -239,9 +277,13 @@ class LiveAgent:
                 self._on_block(found)
         for found in reader.close():
             self._on_block(found)
+        if not await self._ended_within(self._patience.farewell):
+            self._is_mute = True  # nothing it does can be heard any more
+            log.warning("agent.closed_its_output", agent=self.name)
+            self._box.kill()
 
     def _on_block(self, found: WireBlock | Malformed) -> None:
-        self._drop_held()
+        self._drop_held()  # NanoClaw's closing marker: the real answer has followed
         if isinstance(found, Malformed):
             log.warning("block.malformed", agent=self.name, reason=found.reason)
             self._emit(_error(f"the agent's output could not be read ({found.reason})"))
@@ -254,15 +296,13 @@ class LiveAgent:
             self.speaks_through = True
         if self.speaks_through:
             self._emit_success(found, found.through or 0, idle=found.idle is not False)
-        elif not found.result and was_text and self._given:
-            loop = asyncio.get_running_loop()
-            self._held = loop.call_later(_CLOSING_MARKER, self._emit_foreign, found)
+        elif not found.result and was_text and self._given and self._is_taken(self._given[-1]):
+            self._hold(found)
         else:
             self._emit_foreign(found)
 
     def _emit_foreign(self, found: WireBlock) -> None:
         """R3: one batch is out at a time, and the program does not say what it answers."""
-        self._held = None
         outstanding = self._given[-1] if self._given else None
         is_gone = outstanding is None or self._is_taken(outstanding)
         reach = cover(outstanding, is_file_gone=is_gone, before=self._covered)
@@ -272,11 +312,15 @@ class LiveAgent:
         self._emit_success(found, reach.through, idle=reach.idle)
 
     def _emit_success(self, found: WireBlock, through: int, *, idle: bool) -> None:
+        session_id = found.session_id
+        if session_id is not None and len(session_id) > _MAX_SESSION_ID:
+            log.warning("session.id_too_long", agent=self.name, chars=len(session_id))
+            session_id = None
         self._emit(
             Block(
                 is_error=False,
                 text=found.result,
-                session_id=found.session_id,
+                session_id=session_id,
                 error="",
                 through=through,
                 idle=idle,
@@ -284,12 +328,14 @@ class LiveAgent:
         )
 
     def _emit(self, block: Block) -> None:
-        if isinstance(self.state, Warm):
-            if block.text:
+        match self.state:
+            case Warm() if block.text:
                 self.state = Warm(self._clock.now())
                 self._say_late(block.text)
-            return
-        self._events.put_nowait(block)
+            case Warm() | Closing(in_turn=False):
+                self._say_late(block.text)
+            case _:
+                self._events.put_nowait(block)
 
     def _say_late(self, text: str | None) -> None:
         if text:
@@ -304,16 +350,30 @@ class LiveAgent:
                 )
             )
 
+    def _hold(self, found: WireBlock) -> None:
+        loop = asyncio.get_running_loop()
+        self._held = found
+        delay = self._patience.closing_marker.total_seconds()
+        self._held_until = loop.call_later(delay, self._let_go)
+
+    def _let_go(self) -> None:
+        """No block has followed, so the null block was an answer."""
+        held = self._held
+        self._drop_held()
+        if held is not None:
+            self._emit_foreign(held)
+
     def _drop_held(self) -> None:
-        if self._held is not None:
-            self._held.cancel()
-            self._held = None
+        if self._held_until is not None:
+            self._held_until.cancel()
+        self._held = self._held_until = None
 
     def _is_taken(self, given: Given) -> bool:
         return given.file is None or not self._tray.has(given.file)
 
 
 def _error(why: str) -> Block:
+    why = why if len(why) <= _MAX_WHY else f"{why[:_MAX_WHY]}…"
     return Block(is_error=True, text=None, session_id=None, error=why, through=0, idle=False)
 
 

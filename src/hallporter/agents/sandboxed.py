@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from hallporter.agents.live import LiveAgent, Warm
+from hallporter.agents.live import LiveAgent, Patience, Warm
 from hallporter.agents.run_log import RunLog
 from hallporter.agents.tray import Tray
 from hallporter.agents.workspace import GROUP, RUNNER_PATH, mounts_of_arguments
 from hallporter.domain.brief import Exit, Launch, Limits
-from hallporter.domain.errors import AgentRefusedError, FencedError
+from hallporter.domain.errors import AgentFailedError, AgentRefusedError, FencedError
 from hallporter.domain.ids import AgentId
 from hallporter.switchboard.status import LiveAgentInfo
 
@@ -49,12 +49,14 @@ class SandboxedAgents:
         clock: Clock,
         max_live: int,
         on_late: Callable[[LateBlock], Awaitable[None]],
+        patience: Patience | None = None,
     ) -> None:
         self._sandbox_for = sandbox_for
         self._equipment = equipment
         self._clock = clock
         self._max_live = max_live
         self._on_late = on_late
+        self._patience = patience or Patience()
         self._live: dict[Folder, LiveAgent] = {}
         self._places: set[Folder] = set()
         self._changed = asyncio.Event()
@@ -102,13 +104,12 @@ class SandboxedAgents:
         try:
             yield seat
         except BaseException:
-            self._spawn(seat.agent.kill(), f"kill:{seat.agent.name}")
+            self._spawn(seat.agent.terminate(), f"terminate:{seat.agent.name}")
             raise
-        seat.agent.rest()
+        seat.agent.rest(is_kept=not seat.is_dismissed)
         if seat.is_dismissed:
             self._spawn(seat.agent.close(), f"close:{seat.agent.name}")
-        elif isinstance(seat.agent.state, Warm):
-            self._spawn(self._idle(seat.agent), f"idle:{seat.agent.name}")
+        self._changed.set()  # a warm one can make room for whoever waits
 
     async def forget(self, chat: ChatId) -> None:
         for agent in list(self._live.values()):
@@ -122,8 +123,10 @@ class SandboxedAgents:
         while (agent := self._live.get(folder)) is not None:
             if agent.can_serve(brief):
                 agent.attach(brief)
-                agent.give(brief.batch)
-                return agent, True
+                # It may have made a mess of its input folder: then a fresh one must do.
+                with contextlib.suppress(AgentFailedError):
+                    agent.give(brief.batch)
+                    return agent, True
             await agent.close()
         await self._make_room(folder)
         return await self._start(brief), False
@@ -151,7 +154,11 @@ class SandboxedAgents:
             sandbox = self._sandbox_for(brief.settings.sandbox)
             name = AgentId(f"hallporter-{folder}-{int(self._clock.now().timestamp() * 1000)}")
             tray, run_log = await asyncio.to_thread(_lay_out, name, brief, equipment)
-            box = await sandbox.launch(_launch(name, brief, equipment, sandbox))
+            try:
+                box = await sandbox.launch(_launch(name, brief, equipment, sandbox))
+            except BaseException as error:
+                run_log.close(f"not started: {error}")
+                raise
         except BaseException:
             self._leave(folder)
             raise
@@ -164,6 +171,7 @@ class SandboxedAgents:
             clock=self._clock,
             speaks_through=brief.settings.kind != "command",
             on_late=self._pass_on_late,
+            patience=self._patience,
         )
         self._live[folder] = agent
         self._spawn(self._accompany(folder, agent), f"agent:{name}")
@@ -171,12 +179,15 @@ class SandboxedAgents:
         return agent
 
     async def _accompany(self, folder: Folder, agent: LiveAgent) -> None:
-        try:
-            await agent.run()
-        finally:
-            if self._live.get(folder) is agent:
+        async with asyncio.TaskGroup() as tasks:
+            idling = tasks.create_task(self._idle(agent), name=f"idle:{agent.name}")
+            try:
+                await agent.run()
+            finally:
+                # In the same step as its exit: nobody meets an agent that is gone.
                 del self._live[folder]
-            self._leave(folder)
+                self._leave(folder)
+                idling.cancel()
 
     def _leave(self, folder: Folder) -> None:
         self._places.discard(folder)
@@ -184,7 +195,10 @@ class SandboxedAgents:
 
     async def _idle(self, agent: LiveAgent) -> None:
         """Close a warm agent when nobody came back for it; a late word starts the time anew."""
-        while isinstance(state := agent.state, Warm):
+        while True:
+            await agent.rested.wait()
+            if not isinstance(state := agent.state, Warm):
+                return
             left = state.since + agent.settings.idle_timeout - self._clock.now()
             if left.total_seconds() <= 0:
                 log.info("agent.idle", agent=agent.name)
@@ -225,6 +239,7 @@ class SandboxedSeat:
         self._brief = brief
         self._is_warm = is_warm
         self._start_anew = start_anew
+        self._is_over = False
         self._lock = asyncio.Lock()
 
     @property
@@ -238,14 +253,17 @@ class SandboxedSeat:
         return self
 
     async def __anext__(self) -> Block | Exit:
+        if self._is_over:
+            raise StopAsyncIteration
         event = await self.agent.next_event()
         if self._is_warm and isinstance(event, Exit) and event.taken == 0:
             # R9: it died before it took up its file: no failure, a fresh one at once.
             async with self._lock:
                 self._is_warm = False
                 self.agent = await self._start_anew(self._brief)
-            return await self.agent.next_event()
+            event = await self.agent.next_event()
         self._is_warm = False
+        self._is_over = isinstance(event, Exit)
         return event
 
     async def feed(self, batch: Batch) -> bool:
@@ -255,6 +273,7 @@ class SandboxedSeat:
             return self.agent.give(batch)
 
     async def stop(self) -> None:
+        self._is_warm = False  # its exit is wanted: nobody takes its place
         async with self._lock:
             await self.agent.stop()
 
@@ -277,9 +296,12 @@ def _resting_since(agent: LiveAgent) -> float:
 def _lay_out(name: AgentId, brief: Brief, equipment: Equipment) -> tuple[Tray, RunLog]:
     """The folders as a fresh agent must find them (R7)."""
     premises = equipment.premises
-    premises.prepare(brief.group)
     tray = Tray(premises.ipc(brief.group))
-    tray.empty()
+    try:
+        premises.prepare(brief.group)
+        tray.empty()
+    except OSError as error:
+        raise AgentFailedError(f"the agent's folders cannot be used: {error}") from error
     return tray, RunLog(premises.group(brief.group), name, equipment.max_output_size)
 
 

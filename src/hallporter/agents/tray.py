@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
+import secrets
 import stat
 from typing import TYPE_CHECKING
 
@@ -35,8 +35,9 @@ class Tray:
         with _opened(self._ipc) as ipc:
             _ensure_directory(ipc, "input")
             with _opened("input", ipc) as tray:
-                for entry in os.listdir(tray):  # noqa: PTH208  a handle, not a path
-                    _remove(tray, entry)
+                while left := os.listdir(tray):  # noqa: PTH208  a handle, not a path
+                    for name in left:
+                        _remove(tray, name)
 
     def put(self, name: str, content: bytes) -> None:
         """All of it or nothing: written aside, then renamed in."""
@@ -45,7 +46,8 @@ class Tray:
             with _opened(self._ipc) as ipc, _opened("input", ipc) as tray:
                 with os.fdopen(os.open(aside, _NEW_FILE, _READABLE, dir_fd=tray), "wb") as file:
                     file.write(content)
-                os.chmod(aside, _READABLE, dir_fd=tray)
+                    # Not by its name, which may lead elsewhere by now.
+                    os.fchmod(file.fileno(), _READABLE)
                 os.rename(aside, name, src_dir_fd=tray, dst_dir_fd=tray)
         except OSError as error:
             raise AgentFailedError(f"the agent's input folder cannot be used: {error}") from error
@@ -85,14 +87,25 @@ def _opened(path: Path | str, parent: int | None = None) -> Iterator[int]:
 
 def _ensure_directory(parent: int, name: str) -> None:
     with contextlib.suppress(FileNotFoundError):
-        if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+        if _is_directory(parent, name):
             return
         os.unlink(name, dir_fd=parent)
     os.mkdir(name, dir_fd=parent)
 
 
-def _remove(parent: int, name: str) -> None:
-    if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
-        shutil.rmtree(name, dir_fd=parent)
-    else:
-        os.unlink(name, dir_fd=parent)
+def _remove(tray: int, name: str) -> None:
+    """Folders in a folder are moved up into the tray first: no depth of them can exhaust us."""
+    if not _is_directory(tray, name):
+        os.unlink(name, dir_fd=tray)
+        return
+    with _opened(name, tray) as folder:
+        for inner in os.listdir(folder):  # noqa: PTH208  a handle, not a path
+            if _is_directory(folder, inner):
+                os.rename(inner, secrets.token_hex(16), src_dir_fd=folder, dst_dir_fd=tray)
+            else:
+                os.unlink(inner, dir_fd=folder)
+    os.rmdir(name, dir_fd=tray)
+
+
+def _is_directory(parent: int, name: str) -> bool:
+    return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)

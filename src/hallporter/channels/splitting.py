@@ -53,9 +53,7 @@ def split(text: str, limit: int) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _take(
-    text: str, fence: _Fence | None, *, limit: int, room: int
-) -> tuple[str, _Fence | None]:
+def _take(text: str, fence: _Fence | None, *, limit: int, room: int) -> tuple[str, _Fence | None]:
     """The next piece of `text`, and the code block that is open at its end."""
     cut = _cut(text, room, in_code=fence is not None)
     after, _ = _follow(text[:cut], fence, limit)

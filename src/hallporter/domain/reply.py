@@ -6,7 +6,9 @@ import re
 
 MAX_CHARS = 1_000_000  # of one reply; more is no longer something a person reads in a chat
 
-_TAG = re.compile(r"<\s*(/?)\s*internal\b[^>]{0,200}>", re.IGNORECASE)
+# Possessive, so that no input costs more than its length; a tag whose end is far away or missing
+# still opens: what stands behind it was not meant to be seen.
+_TAG = re.compile(r"<\s*+(/?)\s*+internal\b(?:[^>]{0,200}+>)?+", re.IGNORECASE)
 
 
 def strip_internal(text: str, *, hides_unclosed: bool = True) -> str:
@@ -18,7 +20,8 @@ def strip_internal(text: str, *, hides_unclosed: bool = True) -> str:
     for tag in _TAG.finditer(text):
         if depth == 0:
             kept.append(text[position : tag.start()])
-        depth = max(0, depth - 1) if tag.group(1) else depth + 1
+        if not tag.group().endswith("/>"):
+            depth = max(0, depth - 1) if tag.group(1) else depth + 1
         position = tag.end()
     if depth == 0:
         kept.append(text[position:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from hallporter.domain.trigger import starts_with_word
+from hallporter.domain.trigger import after_word
 
 
 class Slash(StrEnum):
@@ -29,13 +29,13 @@ SAYS = {
 def parse_slash(text: str, trigger: str) -> Slash | None:
     """The slash word, also behind the trigger word; anything unknown is text for the agent."""
     line = text.strip()
-    if trigger.startswith("@") and starts_with_word(line, trigger):
-        line = line[len(trigger) :].strip()
+    if trigger.startswith("@") and (rest := after_word(line, trigger)) is not None:
+        line = rest.strip()
     if not line.startswith("/") or "\n" in line:
         return None
-    word, _, rest = line[1:].partition(" ")
+    word, _, more = line[1:].partition(" ")
     name, _, _bot = word.partition("@")  # networks append the bot's name: /stop@andy
-    if rest.strip():
+    if more.strip():
         return None
     try:
         return Slash(name.casefold())

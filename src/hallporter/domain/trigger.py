@@ -44,16 +44,17 @@ def is_trigger(pattern: str, text: str) -> bool:
     word = _word_of(pattern)
     if word is None:
         return _compiled(pattern).search(trimmed) is not None
-    return starts_with_word(trimmed, word)
+    return after_word(trimmed, word) is not None
 
 
-def starts_with_word(text: str, word: str) -> bool:
-    """Whether `text` begins with `word`, in any letter case, and the word ends there."""
-    normal = unicodedata.normalize("NFC", text)
-    wanted = unicodedata.normalize("NFC", word)
-    if normal[: len(wanted)].casefold() != wanted.casefold():
-        return False
-    return len(normal) == len(wanted) or not _in_word(normal[len(wanted)])
+def after_word(text: str, word: str) -> str | None:
+    """What follows `word` at the start of `text`, in folded letters; None when it is not there, or
+    goes on. Accents may come composed or apart, and letter case may change a word's length."""
+    folded, wanted = _fold(text), _fold(word)
+    rest = folded[len(wanted) :]
+    if not folded.startswith(wanted) or (rest and _in_word(rest[0])):
+        return None
+    return rest
 
 
 def wake(group: Group, message: Inbound) -> Wake:
@@ -67,6 +68,11 @@ def wake(group: Group, message: Inbound) -> Wake:
     if is_trigger(group.trigger, message.text):
         return Wake(True, "trigger")
     return Wake(False, "no trigger")
+
+
+def _fold(text: str) -> str:
+    composed = unicodedata.normalize("NFC", text)
+    return unicodedata.normalize("NFC", composed.casefold())
 
 
 def _in_word(char: str) -> bool:

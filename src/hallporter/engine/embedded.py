@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from hallporter.domain.errors import UnavailableError
 from hallporter.engine.line import Line, Waiting
 from hallporter.ports import EngineHealth
 
@@ -90,7 +91,8 @@ class EmbeddedEngine:
             waiting=len(self._line),
             running=len(self._busy),
             oldest_wait=None if oldest is None else self._clock.now() - oldest,
-            pools={pool: (used, self._pool_size(pool)) for pool, used in self._in_use.items()},
+            # Copied first: transactions ask too (/status), on the store's thread.
+            pools={pool: (n, self._pool_size(pool)) for pool, n in list(self._in_use.items())},
         )
 
     async def stop(self, drain: timedelta) -> None:
@@ -183,12 +185,19 @@ class EmbeddedEngine:
 
     async def _sweep(self) -> None:
         while True:
-            for chat in await self._store.read(lambda tx: tx.chats.woken()):
-                if chat.id not in self._busy and chat.id not in self._line:
-                    self._join(chat)
-            forgotten = await self._store.read(lambda tx: tx.chats.forgotten())
-            for chat_id in forgotten:
-                if chat_id not in self._busy:
-                    log.warning("chat.was_forgotten", chat=chat_id)
-                    await self._store.write(lambda tx, chat=chat_id: self.wake(tx, chat))  # type: ignore[misc]
+            try:
+                await self._look_around()
+            except UnavailableError as error:
+                # The store is away for a while; turns that run must not fall with the net.
+                log.warning("engine.sweep_failed", error=error.message)
             await self._clock.sleep(_SWEEP)
+
+    async def _look_around(self) -> None:
+        for chat in await self._store.read(lambda tx: tx.chats.woken()):
+            if chat.id not in self._busy and chat.id not in self._line:
+                self._join(chat)
+        forgotten = await self._store.read(lambda tx: tx.chats.forgotten())
+        for chat_id in forgotten:
+            if chat_id not in self._busy:
+                log.warning("chat.was_forgotten", chat=chat_id)
+                await self._store.write(lambda tx, chat=chat_id: self.wake(tx, chat))  # type: ignore[misc]

@@ -75,7 +75,8 @@ class Line:
 
     def oldest(self) -> datetime | None:
         """Since when the first in line has waited."""
-        return min((entry.since for entry in self._waiting.values()), default=None)
+        # Copied first: it is also asked from the store's thread, while chats come and go.
+        return min((entry.since for entry in list(self._waiting.values())), default=None)
 
     def _ripen(self, now: datetime) -> None:
         while (ripe := self.next_ripe()) is not None and ripe <= now:

@@ -14,18 +14,20 @@ import re
 import secrets
 import shutil
 import subprocess
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hallporter.domain.brief import Fitness, Launch, Limits
-from hallporter.domain.errors import AgentRefusedError, HallporterError
+from hallporter.domain.errors import AgentFailedError, AgentRefusedError, HallporterError
 from hallporter.domain.ids import AgentId
 from hallporter.sandboxes import cgroups, layout, leftovers, machine, seccomp, trial
 from hallporter.sandboxes.box import NamespaceBox
 from hallporter.sandboxes.child import start
+from hallporter.sandboxes.doorway import through
 from hallporter.sandboxes.handed import Handed
-from hallporter.sandboxes.mounts import behind, require_mounts
+from hallporter.sandboxes.mounts import behind, require_mounts, require_readable
 from hallporter.sandboxes.ownership import hand_over
 from hallporter.sandboxes.programs import require_program, require_workdir
 
@@ -45,7 +47,7 @@ class Tools:
     """The programs that make a box."""
 
     bwrap: str
-    setpriv: str  # empty where there is none; only root needs it
+    setpriv: str  # empty where there is none; root needs it
     can_disable_userns: bool
 
 
@@ -120,28 +122,14 @@ class Bubblewrap:
             **launch.environment,
         }
         self._require(launch, environment["PATH"])
-        if self._is_root:
-            for mount in launch.mounts:
-                if mount.writable:
-                    hand_over(mount.source, self._uid)
-        mark = leftovers.Mark(installation=self._installation, name=launch.name)
         fence = self._fences.put_up(launch.name, _with_overhead(launch.limits))
-        with Handed() as handed:
-            status, status_end = handed.pipe()
-            command = self._command(tools, launch, environment, handed, status_end)
-            try:
-                child = await start(
-                    fence.around(command),
-                    environment={"PATH": self._path, leftovers.MARK: str(mark)},
-                    pass_fds=handed.descriptors,
-                    pipes_for=self._uid if self._is_root else None,
-                )
-            except BaseException:
-                os.close(status)
-                await fence.remove()
-                raise
-        depth = _DEPTH_STAGED if self._is_root else _DEPTH
-        return NamespaceBox(child=child, status=status, depth=depth, fence=fence, mark=mark)
+        try:
+            return await self._start(tools, launch, environment, fence)
+        except BaseException as error:
+            await fence.remove()
+            if isinstance(error, OSError):
+                raise AgentFailedError(f"The agent's box could not be made: {error}") from error
+            raise
 
     async def sweep(self) -> int:
         ended = await leftovers.end_all(self._installation)
@@ -161,15 +149,48 @@ class Bubblewrap:
             return found
 
         require_mounts(launch.mounts)
+        if self._is_root:
+            require_readable(launch.mounts, self._uid)
         require_program(launch, path=path, uid=self._uid, behind=host_path)
         if launch.workdir not in ("/", *layout.SCRATCH):
             require_workdir(launch, behind=host_path)
 
+    async def _start(
+        self, tools: Tools, launch: Launch, environment: Mapping[str, str], fence: cgroups.Fence
+    ) -> NamespaceBox:
+        if self._is_root:
+            for mount in launch.mounts:
+                if mount.writable:
+                    hand_over(mount.source, self._uid)
+        mark = leftovers.Mark(installation=self._installation, name=launch.name)
+        with Handed() as handed, ExitStack() as ours:
+            status, status_end = handed.pipe()
+            ours.callback(os.close, status)
+            command = self._command(
+                tools=tools,
+                launch=launch,
+                environment=environment,
+                mark=mark,
+                handed=handed,
+                status=status_end,
+            )
+            child = await start(
+                through(command, host=os.getpid(), setpriv=tools.setpriv, doors=fence.doors),
+                environment={"PATH": self._path, leftovers.MARK: str(mark)},
+                pass_fds=handed.descriptors,
+                pipes_for=self._uid if self._is_root else None,
+            )
+            ours.pop_all()
+        depth = _DEPTH_STAGED if self._is_root else _DEPTH
+        return NamespaceBox(child=child, status=status, depth=depth, fence=fence, mark=mark)
+
     def _command(
         self,
+        *,
         tools: Tools,
         launch: Launch,
         environment: Mapping[str, str],
+        mark: leftovers.Mark,
         handed: Handed,
         status: int,
     ) -> list[str]:
@@ -186,15 +207,16 @@ class Bubblewrap:
             ),
             *layout.surroundings(launch.workdir, environment),
         ]
+        # Said openly, for all to see: the rest is nobody's business.
+        marked = ["--setenv", leftovers.MARK, str(mark), "--", *launch.argv]
         if not self._is_root:
             words += layout.leash(status)
-            return [tools.bwrap, "--args", str(handed.words(words)), "--", *launch.argv]
+            return [tools.bwrap, "--args", str(handed.words(words)), *marked]
         stage = [*layout.stage(self._machine, launch.mounts), *layout.leash(status)]
         return [
             *(tools.bwrap, "--args", str(handed.words(stage)), "--"),
             *(tools.setpriv, "--reuid", f"{self._uid}", "--regid", f"{self._uid}"),
-            *("--clear-groups", tools.bwrap, "--args", str(handed.words(words)), "--"),
-            *launch.argv,
+            *("--clear-groups", tools.bwrap, "--args", str(handed.words(words)), *marked),
         ]
 
     def _judge(self, finding: trial.Finding) -> Fitness:

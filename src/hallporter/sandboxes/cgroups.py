@@ -22,12 +22,6 @@ _PERIOD = 100_000  # microseconds over which a share of the processors is measur
 # A kernel that does not count swap lacks these files.
 _WHERE_SWAP_IS_COUNTED = ("memory.swap.max", "memory.memsw.limit_in_bytes")
 
-# Joins the groups, then becomes the program: nothing it does is outside them.
-_JOIN = (
-    'n=$1; shift; while [ "$n" -gt 0 ]; do echo $$ >"$1" || exit 125; shift; n=$((n-1)); done; '
-    'exec "$@"'
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hierarchy:
@@ -86,12 +80,10 @@ class Fence:
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = tuple(folders)
 
-    def around(self, argv: Sequence[str]) -> list[str]:
-        """The command that enters the groups before it becomes `argv`."""
-        if not self._folders:
-            return list(argv)
-        doors = [str(folder / "cgroup.procs") for folder in self._folders]
-        return ["/bin/sh", "-c", _JOIN, "sh", str(len(doors)), *doors, *argv]
+    @property
+    def doors(self) -> tuple[str, ...]:
+        """Files that a process writes its number to in order to be inside."""
+        return tuple(str(folder / "cgroup.procs") for folder in self._folders)
 
     async def remove(self) -> None:
         """The kernel may need a moment after the last process; what stays is swept later."""

@@ -97,8 +97,14 @@ async def start(
             stderr = await _reader(stderr_pipe, ours)
             # No await from here on: a start that is cancelled leaves no process behind.
             process = _spawn(argv, ends, environment, workdir, pass_fds)
+            try:
+                child = Child(process=process, stdin=stdin, stdout=stdout, stderr=stderr)
+            except OSError:  # it cannot be watched, so it must not run
+                process.kill()
+                process.wait()
+                raise
             ours.pop_all()
-            return Child(process=process, stdin=stdin, stdout=stdout, stderr=stderr)
+            return child
     except OSError as error:
         raise AgentFailedError(f"The agent could not be started: {error}", argv=argv[0]) from error
 

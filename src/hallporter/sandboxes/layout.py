@@ -70,7 +70,9 @@ def stage(machine: Machine, mounts: Sequence[Mount]) -> list[str]:
     Its processes are numbered apart: they die with the first of them, which is still root's. Of
     another user's process the kernel would not ask that when a watcher without rights is killed.
     """
-    words = ["--unshare-pid", *_system(machine)]
+    words = ["--unshare-pid", "--cap-drop", "ALL"]
+    words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]  # to give up being root
+    words += _system(machine)
     words += ["--ro-bind", "/etc", "/etc", "--bind", "/proc", "/proc", "--dev-bind", "/dev", "/dev"]
     # The second bubblewrap begins its work in /tmp; by default folders are for their maker alone.
     words += ["--chmod", "0755", "/", "--dir", "/tmp", "--perms", "0755", "--dir", _STAGE]  # noqa: S108

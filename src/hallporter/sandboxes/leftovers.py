@@ -6,6 +6,7 @@ import os
 import signal
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from hallporter.sandboxes.child import gone
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# The variable of the environment that a box is started with.
+# The variable that every process of a box has in its environment.
 MARK = "HALLPORTER_BOX"
 
 
@@ -77,12 +78,23 @@ def _killed(matches: Callable[[str], bool]) -> Iterator[list[tuple[int, str]]]:
 
 
 def _mark_of(entry: Path) -> str:
+    """From its environment; or from its words, which are open where the environment is not: of
+    a bubblewrap that is still making its box."""
+    return _after(f"{MARK}=", _strings(entry / "environ")) or _following(
+        MARK, _strings(entry / "cmdline")
+    )
+
+
+def _strings(file: Path) -> list[str]:
     try:
-        environment = (entry / "environ").read_bytes()
+        return file.read_bytes().decode(errors="replace").split("\0")
     except OSError:  # gone, or another user's
-        return ""
-    start = f"{MARK}=".encode()
-    for setting in environment.split(b"\0"):
-        if setting.startswith(start):
-            return setting.removeprefix(start).decode(errors="replace")
-    return ""
+        return []
+
+
+def _after(start: str, strings: list[str]) -> str:
+    return next((text.removeprefix(start) for text in strings if text.startswith(start)), "")
+
+
+def _following(word: str, words: list[str]) -> str:
+    return next((after for before, after in pairwise(words) if before == word), "")

@@ -36,6 +36,23 @@ def require_mounts(mounts: Iterable[Mount]) -> None:
             )
 
 
+def require_readable(mounts: Iterable[Mount], uid: int) -> None:
+    """Raises `AgentRefusedError` for a read-only mount that `uid`, not being root, cannot read."""
+    for mount in mounts:
+        if mount.writable:
+            continue  # it is handed over
+        status = mount.source.stat()
+        wanted = 0o5 if mount.source.is_dir() else 0o4  # to read, and to enter
+        if status.st_uid == uid:
+            wanted <<= 6
+        if status.st_mode & wanted != wanted:
+            raise AgentRefusedError(
+                f"{mount.source}, to be shown as {mount.target}, cannot be read by user {uid}, "
+                f"as whom the agent runs: chmod -R o+rX {mount.source}",
+                source=str(mount.source),
+            )
+
+
 def behind(inside: str, mounts: Iterable[Mount]) -> Path | None:
     """The host's path that a path inside comes from; None when no mount covers it."""
     path = PurePosixPath(inside)

@@ -16,6 +16,7 @@ from hallporter.domain.errors import AgentFailedError, HallporterError
 from hallporter.domain.ids import AgentId
 from hallporter.sandboxes import cgroups, leftovers, machine
 from hallporter.sandboxes.child import start
+from hallporter.sandboxes.doorway import through
 from hallporter.sandboxes.mounts import behind, require_mounts
 from hallporter.sandboxes.programs import require_program, require_workdir
 from hallporter.sandboxes.view import View
@@ -102,9 +103,8 @@ class Process:
         self._fences = cgroups.Fences(
             cgroups.find() if hierarchies is None else hierarchies, installation=installation
         )
-        setpriv = shutil.which("setpriv", path=machine.PATH)
         # Without it an agent outlives a killed host until the next one sweeps.
-        self._die_with_us = [] if setpriv is None else [setpriv, "--pdeathsig", "KILL"]
+        self._setpriv = shutil.which("setpriv", path=machine.PATH) or ""
 
     async def probe(self) -> Fitness:
         launch = Launch(
@@ -139,13 +139,18 @@ class Process:
         try:
             view.make()
             child = await start(
-                fence.around([*self._die_with_us, *(view.word(word) for word in launch.argv)]),
+                through(
+                    [view.word(word) for word in launch.argv],
+                    host=os.getpid(),
+                    setpriv=self._setpriv,
+                    doors=fence.doors,
+                ),
                 environment={
                     **{name: view.word(value) for name, value in environment.items()},
                     "HALLPORTER_WORKSPACE": str(view.folder),
                     leftovers.MARK: str(mark),
                 },
-                workdir=str(view.path(launch.workdir)),
+                workdir=view.path(launch.workdir),
             )
         except BaseException as error:
             view.remove()

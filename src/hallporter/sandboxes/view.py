@@ -36,25 +36,23 @@ class View:
                     "mount it elsewhere, or use another sandbox.",
                     target=inner.target,
                 )
-        self.path(HOME).mkdir(parents=True)
+        Path(self.path(HOME)).mkdir(parents=True)
         for mount in self._mounts:
-            link = self.path(mount.target)
+            link = Path(self.path(mount.target))
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(mount.source.absolute())
 
-    def path(self, inside: str) -> Path:
-        """Where a path of the box is on this machine."""
+    def path(self, inside: str) -> str:
+        """Where a path of the box is on this machine; others are what they are."""
         path = PurePosixPath(inside)
         if not any(path.is_relative_to(shown) for shown in self._shown):
-            return Path(inside)
+            return inside
         root = WORKSPACE if path.is_relative_to(WORKSPACE) else "/"
-        return self.folder / path.relative_to(root)
+        return str(self.folder / path.relative_to(root))
 
     def word(self, word: str) -> str:
         """An argument or a variable, with the box's paths in it (also behind colons) made ours."""
-        return ":".join(
-            str(self.path(part)) if part.startswith("/") else part for part in word.split(":")
-        )
+        return ":".join(self.path(part) for part in word.split(":"))
 
     def remove(self) -> None:
         """The links, never what they lead to."""

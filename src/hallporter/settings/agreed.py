@@ -74,6 +74,13 @@ class Loaded:
         """What is stronger than the database for this key of a group's agent, if anything is."""
         return self.origins.get(f"groups.{folder.casefold()}.agent.{key}")
 
+    def refuse_fixed(self, folder: str, values: Mapping[str, object]) -> None:
+        """Raises `InvalidRequestError` for what the database could not change, naming by what."""
+        for key, value in values.items():
+            if (origin := self.fixed_by(folder, key)) is not None:
+                message = f"{key} of the agent of '{folder}' is fixed by {origin}: change it there"
+                raise InvalidRequestError(message, field=key, value=value)
+
 
 def check_agent(values: Mapping[str, object]) -> Mapping[str, object]:
     """Some agent settings from outside, as they may be stored with a group.

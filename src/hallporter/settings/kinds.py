@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 _WHOLE = re.compile(r"[0-9]{1,18}")
 _NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,9})?")
 _DURATION = re.compile(rf"({_NUMBER.pattern})\s*([smhd]?)")
-_SIZE = re.compile(r"([0-9]{1,18})\s*([kmg]?)")
+_SIZE = re.compile(r"([0-9]{1,19})\s*([kmg]?)")
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}")
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 
@@ -28,6 +28,7 @@ _UNITS = {
     "d": timedelta(days=1),
 }
 _MULTIPLES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}  # bytes
+_MILLISECOND = timedelta(milliseconds=1)
 _LONGEST = timedelta(days=365)
 _LARGEST = (1 << 63) - 1  # bytes; what a kernel can count
 _NO_LIMIT = ("none", 0, "0")
@@ -107,9 +108,11 @@ def duration(least: timedelta) -> Kind:
         match = _DURATION.fullmatch(_number_as_text(value))
         if match is None:
             raise NotAllowedError
-        # The longest there is times the largest unit would not fit into a timedelta.
-        amount = min(float(match[1]), _LONGEST.total_seconds() + 1)
-        return _within(_UNITS[match[2]] * amount, least)
+        amount, unit = float(match[1]), _UNITS[match[2]]
+        # Compared as numbers: not every one of them fits into a timedelta.
+        if not least / unit <= amount <= _LONGEST / unit:
+            raise NotAllowedError
+        return unit * amount
 
     return Kind(f'a duration such as "90s", "30m", "2h", "1d" or seconds, {_range(least)}', read)
 
@@ -118,8 +121,11 @@ def milliseconds(least: timedelta) -> Kind:
     """A stretch of time in the documents' unit."""
 
     def read(value: object) -> timedelta:
-        amount = min(_whole(value), int(_LONGEST.total_seconds() * 1000) + 1)
-        return _within(timedelta(milliseconds=amount), least)
+        amount = _whole(value)
+        # Compared as numbers: not every one of them fits into a timedelta.
+        if not least / _MILLISECOND <= amount <= _LONGEST / _MILLISECOND:
+            raise NotAllowedError
+        return timedelta(milliseconds=amount)
 
     return Kind(f"whole milliseconds, {_range(least)}", read)
 
@@ -268,12 +274,6 @@ def _number_as_text(value: object) -> str:
     return str(value) if isinstance(value, int) else _text(value)
 
 
-def _within(length: timedelta, least: timedelta) -> timedelta:
-    if not least <= length <= _LONGEST:
-        raise NotAllowedError
-    return length
-
-
 def _range(least: timedelta) -> str:
     return f"from {least.total_seconds():g} seconds to {_LONGEST.days} days"
 
@@ -281,5 +281,5 @@ def _range(least: timedelta) -> str:
 def _split(text: str) -> object:
     try:
         return json.loads(text) if text.lstrip().startswith("[") else shlex.split(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise NotAllowedError(str(error)) from error

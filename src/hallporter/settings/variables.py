@@ -29,7 +29,7 @@ _ELSEWHERE = frozenset(
 
 def environment() -> Mapping[str, str]:
     """The process's variables; everything else takes them as an argument."""
-    return dict(os.environ)  # noqa: TID251 - the one place
+    return dict(os.environ)
 
 
 def read_dotenv(path: pathlib.Path) -> tuple[Mapping[str, str], Reading]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hallporter.ports import Clock
+    from hallporter.stores.migrations import Migration
     from hallporter.stores.queries import Row, Run
 
 T = TypeVar("T")
@@ -57,13 +58,17 @@ class _Result:
 class SqliteStore:
     """`ports.Store`; made by `open_store`, which also closes it."""
 
-    def __init__(self, path: Path, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, path: Path, loop: asyncio.AbstractEventLoop, connection: sqlite3.Connection
+    ) -> None:
         self._path = path
         self._loop = loop
+        self._connection = connection  # the writer's
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._write_all, name="store-writer", daemon=True)
         self._local = threading.local()
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="store-reader")
+        self._reading: list[sqlite3.Connection] = []
         self._is_closed = False
 
     async def write(self, fn: Callable[[SqlTx], T]) -> T:
@@ -90,6 +95,8 @@ class SqliteStore:
         self._jobs.put(None)
         await self._loop.run_in_executor(None, self._writer.join)
         self._readers.shutdown(wait=True)
+        for connection in self._reading:
+            connection.close()
 
     def _read_one(self, fn: Callable[[SqlTx], T]) -> T:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
@@ -97,6 +104,7 @@ class SqliteStore:
             connection = _connect(self._path)
             connection.execute("PRAGMA query_only = ON")
             self._local.connection = connection
+            self._reading.append(connection)
         try:
             connection.execute("BEGIN")
             return fn(SqlTx(_runner(connection)))
@@ -107,7 +115,6 @@ class SqliteStore:
                 connection.execute("ROLLBACK")
 
     def _write_all(self) -> None:
-        connection = _connect(self._path)
         try:
             while (job := self._jobs.get()) is not None:
                 batch = [job]
@@ -121,14 +128,14 @@ class SqliteStore:
                         is_last = True
                         break
                     batch.append(more)
-                results = _commit(connection, batch)
+                results = _commit(self._connection, batch)
                 # The loop is gone when the process is being torn down: nobody waits any more.
                 with contextlib.suppress(RuntimeError):
                     self._loop.call_soon_threadsafe(_resolve, results)
                 if is_last:
                     break
         finally:
-            connection.close()
+            self._connection.close()
 
 
 def _commit(connection: sqlite3.Connection, batch: Sequence[_Job]) -> Sequence[_Result]:
@@ -172,7 +179,10 @@ def _resolve(results: Sequence[_Result]) -> None:
             else:
                 result.job.done.set_exception(result.error)
         for action in result.afterwards:
-            action()
+            try:
+                action()
+            except Exception:  # it is committed: whoever else waits must hear of theirs
+                log.exception("store.after_commit_failed")
 
 
 def _runner(connection: sqlite3.Connection) -> Run:
@@ -189,8 +199,12 @@ def _connect(path: Path) -> sqlite3.Connection:
         path, isolation_level=None, timeout=_BUSY_TIMEOUT, check_same_thread=False
     )
     connection.row_factory = sqlite3.Row
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
-        connection.execute(f"PRAGMA {pragma}")
+    try:
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 
@@ -201,11 +215,15 @@ def _translated(error: Exception) -> Exception:
 
 
 @contextlib.asynccontextmanager
-async def open_store(path: Path, clock: Clock) -> AsyncIterator[SqliteStore]:
-    """Check the file, bring its schema up to date, and serve it until the block ends."""
+async def open_store(
+    path: Path, clock: Clock, schema: Sequence[Migration] | None = None
+) -> AsyncIterator[SqliteStore]:
+    """Check the file, bring its schema up to date (or to `schema`), and serve it until the block
+    ends. Raises `StoreRefusedError` or `StoreUnavailableError`; neither changes the file."""
     loop = asyncio.get_running_loop()
-    await loop.run_in_executor(None, _prepare, path, clock)
-    store = SqliteStore(path, loop)
+    steps = migrations.load("sqlite") if schema is None else schema
+    connection = await loop.run_in_executor(None, _prepare, path, clock, steps)
+    store = SqliteStore(path, loop, connection)
     store.start()
     try:
         yield store
@@ -213,22 +231,25 @@ async def open_store(path: Path, clock: Clock) -> AsyncIterator[SqliteStore]:
         await store.close()
 
 
-def _prepare(path: Path, clock: Clock) -> None:
+def _prepare(path: Path, clock: Clock, schema: Sequence[Migration]) -> sqlite3.Connection:
     is_new = not path.exists()
     if is_new:
         path.touch(mode=0o600)
     try:
-        connection = _connect(path)
+        with contextlib.ExitStack() as unless_it_works:
+            connection = _connect(path)
+            unless_it_works.callback(connection.close)
+            if not is_new:
+                _check(connection, path)
+            _migrate(connection, path, clock, schema)
+            unless_it_works.pop_all()
+            return connection
+    except sqlite3.OperationalError as error:
+        # Locked by someone, no room, no permission: the file itself is not to blame.
+        message = f"the database {path} cannot be opened: {error}"
+        raise StoreUnavailableError(message, path=str(path)) from error
     except sqlite3.DatabaseError as error:
         raise _damaged(path, str(error)) from error
-    try:
-        if not is_new:
-            _check(connection, path)
-        _migrate(connection, path, clock)
-    except sqlite3.DatabaseError as error:
-        raise _damaged(path, str(error)) from error
-    finally:
-        connection.close()
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
@@ -245,14 +266,17 @@ def _damaged(path: Path, what: str) -> StoreRefusedError:
     return StoreRefusedError(message, path=str(path))
 
 
-def _migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
+def _migrate(
+    connection: sqlite3.Connection, path: Path, clock: Clock, schema: Sequence[Migration]
+) -> None:
     connection.execute(_SCHEMA_VERSION)
     rows = connection.execute("SELECT number, sha256 FROM schema_version").fetchall()
     applied = {row["number"]: row["sha256"] for row in rows}
-    steps = migrations.outstanding(migrations.load("sqlite"), applied)
+    steps = migrations.outstanding(schema, applied)
     if steps and applied:
         copy = path.with_name(f"{path.name}.before-{steps[0].number:04d}")
         copy.unlink(missing_ok=True)  # of an upgrade that was cut short: the original is newer
+        copy.touch(mode=0o600)  # SQLite would let everyone read it
         connection.execute("VACUUM INTO ?", (str(copy),))
         log.info("store.copied_before_migration", copy=str(copy))
     for step in steps:

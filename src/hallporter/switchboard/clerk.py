@@ -77,7 +77,8 @@ class Clerk:
         stale = tx.turns.open_in(chat_id)
         if stale is not None:  # its own end could not be written: the store was away
             chat = self._interrupt(tx, chat, stale)
-        waiting_since = chat.woken_at or self._clock.now()
+        if chat.woken_at is None:  # since piped, stopped or parked: a late wake-up must not retry it
+            return None
         backlog = tx.messages.backlog(chat_id, chat.cursor)
         group = tx.groups.of_chat(chat_id)
         if group is None or not any(message.wakes for message in backlog):
@@ -92,7 +93,7 @@ class Clerk:
             epoch=chat.epoch + 1,
             attempt=chat.attempts + 1,
             session_no=chat.session_no,
-            waiting_since=waiting_since,
+            waiting_since=chat.woken_at,
             started_at=self._clock.now(),
             cursor=chat.cursor,
             piped=kept.kept[-1].seq,
@@ -110,7 +111,7 @@ class Clerk:
             turn=turn.id,
             state="started",
             covers=tuple(message.id for message in kept.kept),
-            waited=turn.started_at - waiting_since,
+            waited=turn.started_at - turn.waiting_since,
         )
         tx.after_commit(lambda: self._feed.publish(news))
         batch = to_batch(kept.kept, omitted=len(kept.omitted))
@@ -143,6 +144,9 @@ class Clerk:
         moved = coverage.through > chat.cursor
         covers = (chat.cursor, coverage.through) if moved else progress.covers
         text = presentable(block.text)
+        if moved:
+            why = "" if text else "silent"
+            self._note(tx, turn, What.BLOCK, after=covers[0], through=covers[1], why=why)
         if text:
             words = Words(
                 chat=turn.chat,
@@ -158,9 +162,6 @@ class Clerk:
         covered = tx.messages.mark(
             turn.chat, after=covers[0], through=covers[1], was=was, state=state, turn=turn.id
         )
-        if moved:
-            why = "" if text else "silent"
-            self._note(tx, turn, What.BLOCK, after=covers[0], through=covers[1], why=why)
         keeps_session = chat.session_no == turn.session_no
         if keeps_session and block.session_id:
             chat = replace(chat, session_id=block.session_id)
@@ -225,7 +226,7 @@ class Clerk:
         turns = tx.turns.unfinished()
         for turn in turns:
             chat = self._interrupt(tx, tx.chats.lock(turn.chat), turn)
-            if not chat.is_parked or chat.interruptions:
+            if chat.woken_at is not None:
                 self._engine.wake(tx, chat.id)
         return len(turns)
 
@@ -241,7 +242,7 @@ class Clerk:
             self._tell(tx, turn, f"I could not answer: the host ended each time I tried. {again}")
         else:
             self._mark(tx, turn, State.QUEUED, after=chat.cursor, through=turn.piped)
-            chat = replace(chat, interruptions=chat.interruptions + 1)
+            chat = replace(chat, interruptions=chat.interruptions + 1).woken(self._clock.now())
         tx.chats.save(chat)
         return chat
 

@@ -95,23 +95,26 @@ class Delivery:
 
     async def _send_part(self, channel: Channel, row: Outgoing, index: int, part: Part) -> str:
         """Empty when the network has it, else why it never will."""
-        body = part.body
-        if not channel.capabilities.takes_message_id:
-            if part.state is State.SENDING:
-                if part.attempts > 1:
-                    return "it is not known whether the network has it; it was repeated once"
-                body = _REPEATED + body
-            part = replace(part, state=State.SENDING, attempts=part.attempts + 1)
-            await self._save_part(row, index, part)
+        is_recognised = channel.capabilities.takes_message_id
+        # `attempts` counts the sends of which nobody knows whether the network has them.
+        if not is_recognised and part.attempts > 1:
+            return "it is not known whether the network has it; it was repeated once"
+        body = _REPEATED + part.body if part.attempts else part.body
+        sending = replace(part, state=State.SENDING, attempts=part.attempts + 1)
         failures = 0
         waits = 0
         while True:
+            if not is_recognised and not failures:
+                await self._save_part(row, index, sending)
             try:
                 await channel.send(row.chat, body, part.message_id)
             except MessageRefusedError as error:
                 return error.message
             except UnavailableError as error:
                 log.warning("reply.waits", chat=row.chat, channel=channel.name, why=error.message)
+                if not is_recognised and not failures:
+                    # It did not leave the house: the host's end must not make it doubtful.
+                    await self._save_part(row, index, replace(part, state=State.PENDING))
             except Exception as error:  # the border to a network's library
                 failures += 1
                 log.exception("reply.failed", chat=row.chat, channel=channel.name, tries=failures)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 from structlog.contextvars import bound_contextvars
@@ -33,12 +33,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-class Hosts(Protocol):
-    """Gives the agent of a kind; `AgentRefusedError` when there is none."""
-
-    def __call__(self, kind: str) -> Agent: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class House:
     """What an agent is told of the house it works for."""
@@ -55,7 +49,7 @@ class Exchange:
         *,
         store: Store,
         clerk: Clerk,
-        agents: Hosts,
+        agents: Callable[[str], Agent],
         agent_of: Callable[[Group], AgentSettings],
         channel_of: Callable[[ChatId], Channel | None],
         clock: Clock,
@@ -124,7 +118,11 @@ class Exchange:
             except BaseExceptionGroup as group:
                 # Both tasks speak for one turn: the first trouble is the turn's trouble.
                 seat.dismiss()
-                raise group.exceptions[0] from None
+                trouble = group.exceptions[0]
+                if isinstance(trouble, FencedError):
+                    # The wish to stop can be overtaken by a block that no longer counts.
+                    await seat.stop()
+                raise trouble from None
             except BaseException:
                 seat.dismiss()
                 raise

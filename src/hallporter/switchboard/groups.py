@@ -103,8 +103,9 @@ class Groups:
             if tx.groups.main() is not None:
                 return None
             if (there := tx.groups.of_chat(MAIN_CHAT)) is not None:
-                tx.groups.save(replace(there, is_main=True))
-                return there
+                main = replace(there, is_main=True)
+                tx.groups.save(main)
+                return main
             folder = "main" if tx.groups.of_folder("main") is None else "main-web"
             new = NewGroup(chat=MAIN_CHAT, name="Main", folder=folder, is_main=True)
             return self._add(tx, new)

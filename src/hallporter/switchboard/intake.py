@@ -66,7 +66,11 @@ class Intake:
     async def accept(self, inbound: Inbound) -> Accepted:
         """Durable when it returns; handing the same message in again is harmless."""
         inbound = replace(
-            inbound, text=_storable(inbound.text), sender_name=_storable(inbound.sender_name)
+            inbound,
+            text=_storable(inbound.text),
+            sender_name=_storable(inbound.sender_name),
+            sender=_storable_id(inbound.sender),
+            ext_id=_storable_id(inbound.ext_id),
         )
         accepted = await self._store.write(lambda tx: self._accept(tx, inbound))
         log.info(
@@ -114,7 +118,7 @@ class Intake:
             sender=inbound.sender,
             sender_name=inbound.sender_name,
             text=inbound.text,
-            at=self._clock.now(),
+            at=min(inbound.sent_at, self._clock.now()),  # a network's clock may run ahead of ours
             kind=Kind.TEXT,
         )
         if group is None:
@@ -132,3 +136,8 @@ class Intake:
 def _storable(text: str) -> str:
     """Without what a database cannot hold: lone surrogates and NUL."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
+
+
+def _storable_id(name: str) -> str:
+    """The same for a network's id, which must stay different from every other one."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8").replace("\x00", "\\x00")

@@ -10,7 +10,7 @@ from hallporter.domain.errors import UnavailableError
 from hallporter.ports import Health
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from hallporter.books import Tx
@@ -85,7 +85,7 @@ class Status:
         engine: Engine,
         channels: Sequence[Channel],
         agents: LiveAgents,
-        sandboxes: Sequence[SandboxInfo],
+        sandboxes: Callable[[], Sequence[SandboxInfo]],
         clock: Clock,
     ) -> None:
         self._store = store
@@ -107,7 +107,7 @@ class Status:
             channels={channel.name: channel.health() for channel in self._channels},
             engine=self._engine.health(),
             agents=self._agents.live(),
-            sandboxes=self._sandboxes,
+            sandboxes=self._sandboxes(),
             messages=messages,
             outbox=outbox,
             failures=failures,

@@ -1,0 +1,61 @@
+"""What stands behind the door: the use cases that the endpoints call, handed in by wiring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Depends
+from starlette.requests import Request
+
+from hallporter.api.identity import Doorkeeper
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from hallporter.api.metrics import Metrics
+    from hallporter.domain.brief import AgentSettings
+    from hallporter.domain.group import Group
+    from hallporter.domain.ids import ChatId, Folder, NewId
+    from hallporter.ports import Channel, Clock, Feed
+    from hallporter.switchboard.groups import Groups
+    from hallporter.switchboard.intake import Intake
+    from hallporter.switchboard.status import Status
+    from hallporter.switchboard.story import Story
+    from hallporter.switchboard.tokens import Tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """`admin_digest` is the SHA-256 of the home's admin token; `purge` removes what a group left
+    in the home folder."""
+
+    intake: Intake
+    story: Story
+    groups: Groups
+    tokens: Tokens
+    status: Status
+    metrics: Metrics
+    feed: Feed
+    clock: Clock
+    new_id: NewId
+    web: Channel
+    channel_of: Callable[[ChatId], Channel | None]
+    agent_of: Callable[[Group], AgentSettings]
+    purge: Callable[[Folder], Awaitable[None]]
+    admin_digest: str
+    version: str
+
+    @property
+    def doorkeeper(self) -> Doorkeeper:
+        """Who knows the callers."""
+        return Doorkeeper(tokens=self.tokens, admin_digest=self.admin_digest)
+
+
+def _desk(request: Request) -> Desk:
+    desk: Desk = request.app.state.desk
+    return desk
+
+
+At = Annotated[Desk, Depends(_desk)]
+"""The desk of the app that serves the request."""

@@ -1,0 +1,163 @@
+"""Groups over HTTP: which chats have a folder, a trigger and an agent of their own."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import BaseModel, Field
+
+from hallporter.api.bodies import Body
+from hallporter.api.desk import At, Desk
+from hallporter.api.errors import Problem
+from hallporter.api.identity import bearer
+from hallporter.domain.group import Group
+from hallporter.switchboard.groups import GroupChange, NewGroup
+
+router = APIRouter(tags=["groups"], dependencies=[bearer])
+
+InFolder = Annotated[str, Path(description="The group's folder.", max_length=300)]
+Settings = Annotated[
+    dict[str, Any] | None,
+    Field(
+        description="What is set for this group alone, by the keys of `[agent]`: `command`,"
+        " `sandbox`, … The rest comes from the settings."
+    ),
+]
+
+
+class GroupJson(BaseModel):
+    """A group."""
+
+    chat: str
+    name: str
+    folder: str
+    trigger: str = Field(description="`@Word` at the start, or a regular expression.")
+    requires_trigger: bool = Field(description="Whether only messages with the trigger wake it.")
+    is_main: bool = Field(description="The one group that may look into the others.")
+    agent: str = Field(description="The kind of agent that answers.")
+    agent_settings: dict[str, Any] = Field(description="What is stored for this group alone.")
+
+
+class GroupAnswer(BaseModel):
+    """One group."""
+
+    success: Literal[True] = True
+    data: GroupJson
+
+
+class GroupsAnswer(BaseModel):
+    """All groups."""
+
+    success: Literal[True] = True
+    data: list[GroupJson]
+    count: int
+
+
+class GroupBody(Body):
+    """A chat to register."""
+
+    chat: str = Field(max_length=300, examples=["web:family"])
+    name: str = Field(examples=["Family"])
+    folder: str = Field(examples=["family"])
+    trigger: str | None = None
+    requires_trigger: bool = True
+    is_main: bool = False
+    agent: str | None = Field(None, description="The kind; without it `[agent]` applies.")
+    agent_settings: Settings = None
+
+
+class ChangeBody(Body):
+    """Only what is given changes."""
+
+    name: str | None = None
+    trigger: str | None = None
+    requires_trigger: bool | None = None
+    is_main: bool | None = None
+    agent: str | None = None
+    agent_settings: Settings = None
+
+
+@router.get("/api/groups", summary="List the groups")
+async def show_all(desk: At) -> GroupsAnswer:
+    groups = [_json(desk, group) for group in await desk.groups.all()]
+    return GroupsAnswer(data=groups, count=len(groups))
+
+
+@router.post(
+    "/api/groups",
+    status_code=201,
+    summary="Register a chat as a group",
+    description="With `is_main` the flag moves here from the group that had it.",
+    responses={400: {"model": Problem}, 409: {"model": Problem}},
+)
+async def add(body: GroupBody, desk: At) -> GroupAnswer:
+    new = NewGroup(
+        chat=body.chat,
+        name=body.name,
+        folder=body.folder,
+        trigger=body.trigger,
+        requires_trigger=body.requires_trigger,
+        is_main=body.is_main,
+        agent=_settings(body.agent, body.agent_settings),
+    )
+    return GroupAnswer(data=_json(desk, await desk.groups.add(new)))
+
+
+@router.get("/api/groups/{folder}", summary="One group", responses={404: {"model": Problem}})
+async def show(folder: InFolder, desk: At) -> GroupAnswer:
+    return GroupAnswer(data=_json(desk, await desk.groups.get(folder)))
+
+
+@router.patch(
+    "/api/groups/{folder}",
+    summary="Change a group",
+    description="Only what is given changes.",
+    responses={400: {"model": Problem}, 404: {"model": Problem}, 409: {"model": Problem}},
+)
+async def change(folder: InFolder, body: ChangeBody, desk: At) -> GroupAnswer:
+    asked = GroupChange(
+        name=body.name,
+        trigger=body.trigger,
+        requires_trigger=body.requires_trigger,
+        is_main=body.is_main,
+        agent=_settings(body.agent, body.agent_settings),
+    )
+    return GroupAnswer(data=_json(desk, await desk.groups.change(folder, asked)))
+
+
+@router.delete(
+    "/api/groups/{folder}",
+    status_code=204,
+    summary="Remove a group",
+    description="Its folder and history stay. With `purge` its files go too, for good.",
+    responses={404: {"model": Problem}, 409: {"model": Problem}},
+)
+async def remove(
+    folder: InFolder,
+    desk: At,
+    purge: Annotated[bool, Query(description="Remove the group's files as well.")] = False,  # noqa: FBT002
+) -> Response:
+    group = await desk.groups.remove(folder)
+    if purge:
+        await desk.purge(group.folder)
+    return Response(status_code=204)
+
+
+def _settings(kind: str | None, settings: dict[str, Any] | None) -> dict[str, Any] | None:
+    if kind is None:
+        return settings
+    return {**(settings or {}), "kind": kind}
+
+
+def _json(desk: Desk, group: Group) -> GroupJson:
+    return GroupJson(
+        chat=group.chat,
+        name=group.name,
+        folder=group.folder,
+        trigger=group.trigger,
+        requires_trigger=group.requires_trigger,
+        is_main=group.is_main,
+        agent=desk.agent_of(group).kind,
+        agent_settings=dict(group.agent),
+    )

@@ -1,0 +1,105 @@
+"""Messages, turns and fates as JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hallporter.domain.fate import Fate
+    from hallporter.domain.message import Message
+
+
+def _is_none(value: object) -> bool:
+    return value is None  # a key that says nothing is left out
+
+
+class MessageJson(BaseModel):
+    """One message, by a person or by us."""
+
+    id: str
+    chat: str
+    sender: str = Field(description="How the speaker is shown.")
+    text: str = Field(description="Markdown.")
+    at: datetime = Field(description="When it was stored, UTC.")
+    is_bot: bool = Field(description="Whether we said it: the agent, or the host itself.")
+    turn: str | None = Field(
+        None, exclude_if=_is_none, description="The turn that answers it, or that made it."
+    )
+
+
+class MessagesJson(BaseModel):
+    """A page of a chat, oldest first."""
+
+    messages: list[MessageJson]
+    next: str | None = Field(description="`after` for the next page; null at the end.")
+
+
+class StepJson(BaseModel):
+    """One thing that happened."""
+
+    at: datetime
+    what: str
+    why: str | None = Field(None, exclude_if=_is_none)
+
+
+class TurnJson(BaseModel):
+    """The newest turn that was given the message, or that made it."""
+
+    id: str
+    state: str = Field(
+        description="`running`, `answered`, `silent`, `failed`, `stopped` or `interrupted`."
+    )
+    why: str | None = Field(None, exclude_if=_is_none)
+
+
+class FateJson(BaseModel):
+    """What became of a message, step by step."""
+
+    id: str
+    chat: str
+    state: str = Field(
+        description="Of a person's message: `unregistered`, `ignored`, `waiting` (for a trigger),"
+        " `queued`, `running`, `answered`, `silent`, `command`, `stopped`, `omitted`, `failed` or"
+        " `gave_up`. Of ours: `pending`, `sending`, `sent` or `undeliverable`."
+    )
+    steps: list[StepJson]
+    replies: list[str] = Field(description="The ids of what was said to it.")
+    turn: TurnJson | None = Field(None, exclude_if=_is_none)
+    others: list[str] | None = Field(
+        None,
+        exclude_if=_is_none,
+        description="Further messages that the network gave the same id.",
+    )
+
+
+def message_json(message: Message) -> MessageJson:
+    return MessageJson(
+        id=message.id,
+        chat=message.chat,
+        sender=message.sender_name,
+        text=message.text,
+        at=message.at,
+        is_bot=message.is_bot,
+        turn=message.turn,
+    )
+
+
+def fate_json(fate: Fate, others: Sequence[Fate]) -> FateJson:
+    turn = None
+    if fate.turn is not None:
+        state = "running" if fate.turn.outcome is None else str(fate.turn.outcome)
+        turn = TurnJson(id=fate.turn.id, state=state, why=fate.turn.why or None)
+    return FateJson(
+        id=fate.message.id,
+        chat=fate.message.chat,
+        state=fate.state,
+        steps=[StepJson(at=step.at, what=step.what, why=step.why or None) for step in fate.steps],
+        replies=list(fate.replies),
+        turn=turn,
+        others=[other.message.id for other in others] or None,
+    )

@@ -1,0 +1,212 @@
+"""`hallporter groups`: which chats have a folder, a trigger and an agent of their own."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hallporter.cli import screen
+from hallporter.cli.shell import AsJson, ask
+
+if TYPE_CHECKING:
+    from hallporter.cli.host import Client
+
+app = typer.Typer(
+    help="Chats with a folder, a trigger and an agent of their own.", no_args_is_help=True
+)
+
+Folder = Annotated[str, typer.Argument(help="The group's folder.", show_default=False)]
+Trigger = Annotated[
+    str | None,
+    typer.Option(help="'@Word' at the start, or a regular expression.", show_default=False),
+]
+Agent = Annotated[str | None, typer.Option(help="The kind of agent.", metavar="KIND")]
+Command = Annotated[
+    str | None, typer.Option(help="The program of the kind 'command', with its arguments.")
+]
+Sandbox = Annotated[str | None, typer.Option(help="The kind of sandbox.")]
+Main = Annotated[bool, typer.Option("--main", help="Make it the main group.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Answer questions with yes.")]
+
+
+@app.command("list")
+def show_all(context: typer.Context, *, as_json: AsJson = False) -> None:
+    """List the groups."""
+    groups = ask(context, _all)
+    if as_json:
+        screen.show_json(groups)
+        return
+    rows = [
+        (
+            group["folder"],
+            group["name"],
+            group["chat"],
+            group["trigger"] if group["requires_trigger"] and not group["is_main"] else "-",
+            group["agent"],
+            screen.yes_or_no(group["is_main"]),
+        )
+        for group in groups
+    ]
+    screen.show_table(("folder", "name", "chat", "trigger", "agent", "main"), rows)
+
+
+@app.command()
+def add(
+    context: typer.Context,
+    *,
+    chat: Annotated[str, typer.Argument(help="For example web:family.", metavar="CHAT_ID")],
+    name: Annotated[str, typer.Option(help="How people call it.", show_default=False)],
+    folder: Annotated[str, typer.Option(help="Its folder in the home.", show_default=False)],
+    trigger: Trigger = None,
+    no_trigger: Annotated[
+        bool, typer.Option("--no-trigger", help="Every message wakes the agent.")
+    ] = False,
+    main: Main = False,
+    agent: Agent = None,
+    command: Command = None,
+    sandbox: Sandbox = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Register a chat as a group."""
+    body: dict[str, object] = {
+        "chat": chat,
+        "name": name,
+        "folder": folder,
+        "requires_trigger": not no_trigger,
+        "is_main": main,
+        **_given(trigger=trigger, agent=agent, agent_settings=_settings(command, sandbox)),
+    }
+
+    async def work(client: Client) -> Any:  # noqa: ANN401  JSON
+        if main:
+            await _may_move_main(client, to=folder, is_agreed=yes)
+        return (await client.post("/api/groups", body))["data"]
+
+    group = ask(context, work)
+    if as_json:
+        screen.show_json(group)
+    else:
+        screen.show(f"{group['chat']} is the group {group['folder']!r} now.")
+
+
+@app.command("show")
+def show_one(context: typer.Context, *, folder: Folder, as_json: AsJson = False) -> None:
+    """Show one group."""
+    group = ask(context, lambda client: _one(client, folder))
+    if as_json:
+        screen.show_json(group)
+        return
+    shown = {key: value for key, value in group.items() if key != "agent_settings"}
+    rows = [*shown.items(), *((f"agent.{k}", v) for k, v in group["agent_settings"].items())]
+    screen.show_table(("what", "value"), rows)
+
+
+@app.command("set")
+def change(
+    context: typer.Context,
+    *,
+    folder: Folder,
+    name: Annotated[str | None, typer.Option(help="How people call it.")] = None,
+    trigger: Trigger = None,
+    trigger_needed: Annotated[
+        bool | None,
+        typer.Option("--trigger-needed/--no-trigger", help="Whether only the trigger wakes it."),
+    ] = None,
+    main: Main = False,
+    agent: Agent = None,
+    command: Command = None,
+    sandbox: Sandbox = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Change a group: only what is given changes."""
+    body = _given(
+        name=name,
+        trigger=trigger,
+        requires_trigger=trigger_needed,
+        is_main=main or None,
+        agent=agent,
+        agent_settings=_settings(command, sandbox),
+    )
+    if not body:
+        raise typer.BadParameter("nothing to change: name at least one option")
+
+    async def work(client: Client) -> Any:  # noqa: ANN401  JSON
+        from hallporter.cli.host import in_path
+
+        if main:
+            await _may_move_main(client, to=folder, is_agreed=yes)
+        return (await client.patch(f"/api/groups/{in_path(folder)}", body))["data"]
+
+    group = ask(context, work)
+    if as_json:
+        screen.show_json(group)
+    else:
+        screen.show(f"The group {group['folder']!r} is changed.")
+
+
+@app.command()
+def remove(
+    context: typer.Context,
+    *,
+    folder: Folder,
+    purge: Annotated[bool, typer.Option("--purge", help="Remove its files too, for good.")] = False,
+) -> None:
+    """Remove a group; its folder and history stay unless you say --purge."""
+
+    async def work(client: Client) -> Any:  # noqa: ANN401  JSON
+        from hallporter.cli.host import in_path
+
+        group = await _one(client, folder)
+        query = {"purge": "true"} if purge else {}
+        await client.delete(f"/api/groups/{in_path(folder)}", **query)
+        return group
+
+    group = ask(context, work)
+    kept = (
+        "Its files are gone; what was said in the chat is kept."
+        if purge
+        else f"Its folder groups/{group['folder']} and what was said in the chat are kept."
+    )
+    screen.show(f"The group {group['folder']!r} is removed. {kept}")
+
+
+async def _all(client: Client) -> Any:  # noqa: ANN401  JSON
+    return (await client.get("/api/groups"))["data"]
+
+
+async def _one(client: Client, folder: str) -> Any:  # noqa: ANN401  JSON
+    from hallporter.cli.host import in_path
+
+    return (await client.get(f"/api/groups/{in_path(folder)}"))["data"]
+
+
+async def _may_move_main(client: Client, *, to: str, is_agreed: bool) -> None:
+    """Only one group is main: taking the flag from another is asked for."""
+    from hallporter.domain.errors import RefusedError
+
+    main = next((group for group in await _all(client) if group["is_main"]), None)
+    if main is None or is_agreed or main["folder"].casefold() == to.casefold():
+        return
+    if not sys.stdin.isatty():
+        message = f"{main['folder']!r} is the main group: say --yes to make {to!r} main instead"
+        raise RefusedError(message)
+    if not typer.confirm(f"{main['folder']!r} is the main group. Make {to!r} main instead?"):
+        raise RefusedError("nothing was changed")
+
+
+def _given(**values: object) -> dict[str, object]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _settings(command: str | None, sandbox: str | None) -> dict[str, object] | None:
+    import shlex
+
+    try:
+        argv = None if command is None else shlex.split(command)
+    except ValueError as error:
+        raise typer.BadParameter(f"--command: {error}") from error
+    return _given(command=argv, sandbox=sandbox) or None

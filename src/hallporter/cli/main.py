@@ -1,0 +1,102 @@
+"""The command line: one command per verb, each of them a call of the HTTP API."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hallporter import __version__
+from hallporter.cli import chat, explain, groups, status, tokens
+from hallporter.cli.shell import Shell, shell_of
+
+app = typer.Typer(
+    name="hallporter",
+    help="A switchboard between chat networks and AI agents.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(is_asked: bool) -> None:  # noqa: FBT001  how Typer calls back
+    if is_asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def choose(
+    context: typer.Context,
+    *,
+    home: Annotated[
+        Path | None,
+        typer.Option(
+            help="The home folder; else HALLPORTER_HOME, else ~/.hallporter.",
+            show_default=False,
+            metavar="DIR",
+        ),
+    ] = None,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """A switchboard between chat networks and AI agents."""
+    context.obj = Shell(home)
+
+
+@app.command()
+def up(
+    context: typer.Context,
+    *,
+    host: Annotated[
+        str | None,
+        typer.Option(help="Where to listen; 127.0.0.1 unless the settings say otherwise."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, help="3100 unless the settings say otherwise; 0 for any free one."
+        ),
+    ] = None,
+) -> None:
+    """Run the host in the foreground; SIGTERM or Ctrl-C ends it in good order."""
+    import asyncio
+
+    from hallporter.service import serve
+
+    raise typer.Exit(asyncio.run(serve(shell_of(context).home, host, port)))
+
+
+app.command("chat")(chat.talk)
+app.command("explain")(explain.tell)
+app.command("status")(status.show_status)
+app.add_typer(groups.app, name="groups")
+app.add_typer(tokens.app, name="tokens")
+
+
+def run() -> None:
+    """The program: a refusal is one sentence on stderr and exit 1, never a traceback."""
+    from hallporter.domain.errors import HallporterError
+
+    try:
+        app()
+    except* HallporterError as errors:
+        _refuse(_first(errors))
+    except* OSError as errors:
+        _refuse(_first(errors))
+
+
+def _first(errors: BaseExceptionGroup[Exception]) -> str:
+    """The sentence of the first of them; a host's rooms fail together."""
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error)
+
+
+def _refuse(sentence: str) -> None:
+    sys.stderr.write(f"hallporter: {sentence}\n")
+    sys.exit(1)

@@ -1,0 +1,70 @@
+"""What a person sees: tables at a terminal, plain columns and JSON elsewhere."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_GAP = "  "
+
+
+def show_json(document: object) -> None:
+    """One document on stdout."""
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def show(text: str) -> None:
+    """A line on stdout."""
+    sys.stdout.write(f"{text}\n")
+
+
+def note(text: str) -> None:
+    """A line beside the result."""
+    sys.stderr.write(f"{text}\n")
+
+
+def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Framed and coloured at a terminal, else columns that tools can cut."""
+    cells = [["" if value is None else str(value) for value in row] for row in rows]
+    if sys.stdout.isatty():
+        _show_framed(columns, cells)
+        return
+    for line in plain_table(columns, cells):
+        show(line)
+
+
+def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines with aligned columns."""
+    lines = [[column.upper() for column in columns], *rows]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
+    return [
+        _GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+
+
+def _show_framed(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*columns, header_style="bold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)
+
+
+def yes_or_no(value: object) -> str:
+    return "yes" if value else "no"
+
+
+def moment(text: str | None) -> str:
+    """An ISO time as people read it, to the second."""
+    if not text:
+        return ""
+    day, _, rest = text.partition("T")
+    return f"{day} {rest[:8]} UTC"

@@ -1,0 +1,80 @@
+"""How a conversation looks: with a prompt at a terminal, as plain text elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Protocol
+
+from hallporter.cli import screen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_CLEAR = "\r\x1b[2K"  # back to the start of the line, and empty it
+
+
+class View(Protocol):
+    """Where the words of others appear."""
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person sits there."""
+        ...
+
+    def show(self, message: Mapping[str, Any]) -> None: ...
+    def typing(self, *, is_typing: bool) -> None: ...
+    def prompt(self) -> None: ...
+    def leave(self) -> None: ...
+
+
+class Plain:
+    """Replies only, so that they can be piped on."""
+
+    is_terminal = False
+
+    def show(self, message: Mapping[str, Any]) -> None:
+        if message["is_bot"]:
+            screen.show(message["text"])
+            sys.stdout.flush()
+
+    def typing(self, *, is_typing: bool) -> None:
+        """Not shown: it is no text."""
+
+    def prompt(self) -> None:
+        """None is needed."""
+
+    def leave(self) -> None:
+        """Nothing to tidy."""
+
+
+class Terminal:
+    """A prompt that makes way for what comes in."""
+
+    is_terminal = True
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console = Console()
+        self._is_typing = False
+
+    def show(self, message: Mapping[str, Any]) -> None:
+        from rich.markdown import Markdown
+        from rich.text import Text
+
+        sys.stdout.write(_CLEAR)
+        self._console.print(Text(message["sender"], style="bold cyan"))
+        self._console.print(Markdown(message["text"]))
+        self.prompt()
+
+    def typing(self, *, is_typing: bool) -> None:
+        if is_typing != self._is_typing:
+            self._is_typing = is_typing
+            self.prompt()
+
+    def prompt(self) -> None:
+        sys.stdout.write(_CLEAR + ("… " if self._is_typing else "") + "> ")
+        sys.stdout.flush()
+
+    def leave(self) -> None:
+        sys.stdout.write("\n")

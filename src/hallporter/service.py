@@ -1,0 +1,167 @@
+"""The life of a host: the lock, the doors, the signals, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+import uvicorn
+
+from hallporter import logs
+from hallporter.clock import SystemClock
+from hallporter.domain.errors import ConflictError, InvalidSettingsError
+from hallporter.home import hold, open_home
+from hallporter.settings import environment, load
+from hallporter.wiring import build
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from starlette.types import ASGIApp
+
+    from hallporter.home import Hold, Home
+    from hallporter.settings import Loaded
+    from hallporter.wiring import Rooms
+
+log = structlog.get_logger(__name__)
+
+# Together under the ten seconds that an end may take.
+_DRAIN = timedelta(seconds=4)  # for running turns
+_FAREWELL = 3.0  # seconds for agents to end by themselves
+_LAST_ANSWERS = 1  # seconds for open HTTP requests
+
+
+async def serve(path: Path, address: str | None, port: int | None) -> int:
+    """Run the host until a signal ends it; the exit code. Raises a refusal before anything runs."""
+    home = open_home(path)
+    loaded = load(home.path, environment())
+    logs.configure(loaded.settings.host.log_level)
+    for warning in (*home.warnings, *loaded.warnings):
+        log.warning("settings.mind", what=warning)
+    host = loaded.settings.host
+    with (
+        hold(home, url="", started=SystemClock().now()) as held,
+        _listening(address or host.address, host.port if port is None else port) as door,
+    ):
+        await _run(home, loaded, held, door)
+    return 0
+
+
+@contextlib.asynccontextmanager
+async def offline(path: Path) -> AsyncIterator[ASGIApp]:
+    """The same application in this process while no host runs: one path, never a second writer."""
+    home = open_home(path)
+    loaded = load(home.path, environment())
+    logs.configure("error")
+    with hold(home, url="", started=SystemClock().now()):
+        async with asyncio.TaskGroup() as tasks, build(home, loaded, tasks) as rooms:
+            await rooms.groups.ensure_main()
+            yield rooms.app
+
+
+async def _run(home: Home, loaded: Loaded, held: Hold, door: socket.socket) -> None:
+    ending = _signals()
+    async with asyncio.TaskGroup() as tasks, build(home, loaded, tasks) as rooms:
+        await rooms.sandboxes.sweep()  # R7: before the first claim
+        await rooms.sandboxes.probe()
+        if await rooms.groups.ensure_main() is not None:
+            log.info("group.made", folder="main", chat="web:main")
+        for channel in rooms.channels:
+            await channel.connect(rooms.intake)
+        recovered = await rooms.store.write(rooms.clerk.recover)
+        if recovered:
+            log.warning("turns.recovered", count=recovered)
+        server = _Server(
+            uvicorn.Config(
+                rooms.app,
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                timeout_graceful_shutdown=_LAST_ANSWERS,
+            )
+        )
+        living = tasks.create_task(rooms.agents.serve(), name="agents")
+        delivering = tasks.create_task(rooms.delivery.serve(), name="delivery")
+        tasks.create_task(rooms.metrics.follow(rooms.feed), name="metrics")
+        running = tasks.create_task(rooms.engine.serve(rooms.exchange.run), name="engine")
+        answering = tasks.create_task(server.serve(sockets=[door]), name="http")
+        url = _url(door)
+        held.announce(url)
+        log.info("ready", url=url, home=str(home.path))
+        await ending.wait()
+        log.info("ending")
+        rooms.feed.close()  # open streams would hold the server back
+        server.should_exit = True
+        await rooms.engine.stop(_DRAIN)
+        await running
+        await _say_goodbye(rooms, living)
+        delivering.cancel()
+        await answering
+        for channel in rooms.channels:
+            await channel.disconnect()
+    log.info("ended")
+
+
+async def _say_goodbye(rooms: Rooms, living: asyncio.Task[None]) -> None:
+    rooms.agents.close()
+    done, _ = await asyncio.wait({living}, timeout=_FAREWELL)
+    if not done:
+        rooms.agents.kill_all()
+        await living
+
+
+def _signals() -> asyncio.Event:
+    """The first signal asks for an end; the second one takes it."""
+    ending = asyncio.Event()
+
+    def end() -> None:
+        if ending.is_set():
+            os._exit(1)
+        ending.set()
+
+    for one in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(one, end)
+    return ending
+
+
+@contextlib.contextmanager
+def _listening(address: str, port: int) -> Iterator[socket.socket]:
+    """The door is ours before anything else begins: a taken port must cost nothing."""
+    try:
+        family = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0][0]
+        door = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        message = f"cannot listen on {address!r}: {error.strerror or error}"
+        raise InvalidSettingsError(message) from error
+    with door:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            door.bind((address, port))
+            door.listen(128)
+        except OSError as error:
+            message = (
+                f"port {port} on {address} cannot be used: {error.strerror};"
+                " choose another with --port, or 0 for any free one"
+            )
+            raise ConflictError(message, port=port) from error
+        yield door
+
+
+def _url(door: socket.socket) -> str:
+    address, port = door.getsockname()[:2]
+    return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
+
+
+class _Server(uvicorn.Server):
+    """Without signal handlers of its own: the end is ours to order."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield

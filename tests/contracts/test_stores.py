@@ -1,0 +1,815 @@
+"""What every store promises, whatever its database."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hallporter.domain.chat import Chat, ChatSeen
+from hallporter.domain.errors import ConflictError, FencedError, HallporterError, NotFoundError
+from hallporter.domain.group import Group
+from hallporter.domain.ids import ChatId, Folder, MessageId, Pool, TokenId, TurnId
+from hallporter.domain.message import OPEN_STATES, Kind, Message, State
+from hallporter.domain.outbox import Delivery, Outgoing, Part
+from hallporter.domain.token import Role, Token
+from hallporter.domain.turn import Note, Outcome, Turn, What
+from hallporter.ports import Store
+from hallporter.stores.sqlite import open_store
+from tests.fakes.clock import START, FakeClock
+
+if TYPE_CHECKING:
+    from hallporter.books import Tx
+
+CHAT = ChatId("fake:family")
+OTHER = ChatId("fake:work")
+PATIENCE = 5.0  # seconds
+
+Opener = Callable[[Path], AbstractAsyncContextManager[Store]]
+
+
+def sqlite(folder: Path) -> AbstractAsyncContextManager[Store]:
+    return open_store(folder / "hallporter.db", FakeClock())
+
+
+# One line per database; each must keep every promise below.
+ADAPTERS = {"sqlite": sqlite}
+
+
+@pytest.fixture(params=ADAPTERS)
+def opener(request: pytest.FixtureRequest) -> Opener:
+    return ADAPTERS[request.param]
+
+
+@pytest.fixture
+async def store(opener: Opener, tmp_path: Path) -> AsyncIterator[Store]:
+    async with asyncio.timeout(PATIENCE * 4), opener(tmp_path) as opened:
+        await opened.write(lambda tx: [see(tx, chat) for chat in (CHAT, OTHER)])
+        yield opened
+
+
+def see(tx: Tx, chat: ChatId) -> None:
+    tx.chats.seen(ChatSeen(chat=chat, channel="fake", at=START))
+
+
+def message(tx: Tx, number: int, chat: ChatId = CHAT, **changes: object) -> Message:
+    """The next message of a chat; `number` makes its ids."""
+    made = Message(
+        id=MessageId(f"m_{chat}_{number}"),
+        chat=chat,
+        seq=tx.chats.raise_head(chat),
+        ext_id=f"x{number}",
+        sender="ada",
+        sender_name="Ada",
+        text=f"text {number}",
+        at=START,
+        kind=Kind.TEXT,
+        wakes=True,
+        state=State.QUEUED,
+    )
+    made = replace(made, **changes)  # type: ignore[arg-type]
+    tx.messages.add(made)
+    return made
+
+
+def messages_after(tx: Tx, cursor: int) -> Sequence[Message]:
+    return tx.messages.page(CHAT, cursor, 50)
+
+
+def turn(number: int = 1, **changes: object) -> Turn:
+    made = Turn(
+        id=TurnId(f"t_{number}"),
+        chat=CHAT,
+        epoch=number,
+        attempt=1,
+        session_no=0,
+        waiting_since=START,
+        started_at=START + timedelta(seconds=number),
+        cursor=0,
+        piped=2,
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def outgoing(key: str, *, parts: int = 1, chat: ChatId = CHAT, about: str = "m_1") -> Outgoing:
+    return Outgoing(
+        number=0,
+        key=key,
+        chat=chat,
+        message=MessageId(about),
+        at=START,
+        parts=tuple(Part(body=f"part {n}", message_id=f"{key}.{n}") for n in range(parts)),
+    )
+
+
+GROUP = Group(
+    chat=CHAT,
+    name="Family",
+    folder=Folder("Family"),
+    trigger="@Andy",
+    requires_trigger=True,
+    is_main=True,
+    added_at=START,
+    agent={"kind": "demo", "command": ["a", "b"]},
+)
+
+TOKEN = Token(
+    id=TokenId("tok_1"),
+    digest="d1",
+    role=Role.CONSUMER_APP,
+    subject="ada",
+    created_at=START,
+    chat=CHAT,
+    expires_at=START + timedelta(days=1),
+)
+
+
+async def chat_row(store: Store, chat: ChatId = CHAT) -> Chat:
+    row = await store.read(lambda tx: tx.chats.get(chat))
+    assert row is not None
+    return row
+
+
+# --- transactions --------------------------------------------------------------------------------
+
+
+async def test_a_write_happens_whole_or_not_at_all(store: Store) -> None:
+    def fn(tx: Tx) -> None:
+        message(tx, 1)
+        tx.outbox.put(outgoing("k"))
+        raise LookupError("half way")
+
+    with pytest.raises(LookupError, match="half way"):
+        await store.write(fn)
+
+    assert (await chat_row(store)).head == 0
+    assert await store.read(lambda tx: tx.messages.page(CHAT, 0, 10)) == []
+    assert not await store.read(lambda tx: tx.outbox.has("k"))
+
+
+async def test_a_write_gives_what_the_closure_gives(store: Store) -> None:
+    assert await store.write(lambda tx: tx.chats.raise_head(CHAT)) == 1
+
+
+async def test_a_failing_closure_does_no_harm_to_its_neighbours(store: Store) -> None:
+    def fn(tx: Tx, number: int) -> int:
+        seq = message(tx, number).seq
+        if number % 3 == 0:
+            raise LookupError(str(number))
+        return seq
+
+    results = await asyncio.gather(
+        *(store.write(partial(fn, number=n)) for n in range(60)),
+        return_exceptions=True,
+    )
+
+    failed = [n for n, result in enumerate(results) if isinstance(result, LookupError)]
+    assert failed == list(range(0, 60, 3))
+    assert sorted(r for r in results if isinstance(r, int)) == list(range(1, 41))
+    assert len(await store.read(lambda tx: tx.messages.page(CHAT, 0, 100))) == 40
+
+
+async def test_a_write_that_the_database_refuses_does_no_harm_to_its_neighbours(
+    store: Store,
+) -> None:
+    await store.write(lambda tx: message(tx, 0))
+
+    results = await asyncio.gather(
+        store.write(lambda tx: message(tx, 1)),
+        store.write(lambda tx: message(tx, 0)),
+        store.write(lambda tx: message(tx, 2)),
+        return_exceptions=True,
+    )
+
+    assert isinstance(results[1], ConflictError)
+    stored = await store.read(lambda tx: tx.messages.page(CHAT, 0, 10))
+    assert [m.ext_id for m in stored] == ["x0", "x1", "x2"]
+
+
+async def test_after_commit_runs_on_the_loop_once_the_write_can_be_read(store: Store) -> None:
+    seen: list[tuple[threading.Thread, int]] = []
+    done = asyncio.Event()
+
+    async def look() -> None:
+        seen.append((threading.current_thread(), (await chat_row(store)).head))
+        done.set()
+
+    async with asyncio.TaskGroup() as tasks:
+
+        def fn(tx: Tx) -> None:
+            tx.after_commit(lambda: tasks.create_task(look()) and None)
+            tx.chats.raise_head(CHAT)
+
+        await store.write(fn)
+        await done.wait()
+
+    assert seen == [(threading.current_thread(), 1)]
+
+
+async def test_after_commit_never_runs_for_a_write_that_failed(store: Store) -> None:
+    ran: list[str] = []
+
+    def fails(tx: Tx) -> None:
+        tx.after_commit(lambda: ran.append("failed"))
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await store.write(fails)
+    await store.write(lambda tx: tx.after_commit(lambda: ran.append("worked")))
+
+    assert ran == ["worked"]
+
+
+async def test_what_goes_wrong_after_a_commit_keeps_nobody_waiting(store: Store) -> None:
+    ran: list[int] = []
+
+    def fn(tx: Tx, number: int) -> int:
+        if number == 0:
+            tx.after_commit(lambda: ran.append(1 // number))
+        tx.after_commit(lambda: ran.append(number))
+        return number
+
+    numbers = await asyncio.gather(*(store.write(partial(fn, number=n)) for n in range(5)))
+
+    assert numbers == ran == [0, 1, 2, 3, 4]
+
+
+async def test_a_caller_that_goes_away_does_not_undo_its_write(store: Store) -> None:
+    entered, go_on = threading.Event(), threading.Event()
+
+    def slow(tx: Tx) -> None:
+        entered.set()
+        assert go_on.wait(PATIENCE)
+        tx.chats.raise_head(CHAT)
+
+    async with asyncio.TaskGroup() as tasks:
+        leaving = tasks.create_task(store.write(slow))
+        await asyncio.to_thread(entered.wait, PATIENCE)
+        leaving.cancel()
+    go_on.set()
+
+    assert await store.write(lambda tx: tx.chats.raise_head(CHAT)) == 2
+
+
+async def test_a_read_sees_what_was_committed_and_nothing_else(store: Store) -> None:
+    written, go_on = threading.Event(), threading.Event()
+
+    def fn(tx: Tx) -> None:
+        tx.chats.raise_head(CHAT)
+        written.set()
+        assert go_on.wait(PATIENCE)
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(store.write(fn))
+        await asyncio.to_thread(written.wait, PATIENCE)
+        during = (await chat_row(store)).head
+        go_on.set()
+
+    assert (during, (await chat_row(store)).head) == (0, 1)
+
+
+async def test_one_read_has_one_view_whatever_is_committed_meanwhile(store: Store) -> None:
+    looked, go_on = threading.Event(), threading.Event()
+
+    def fn(tx: Tx) -> tuple[int, int]:
+        before = tx.chats.get(CHAT)
+        looked.set()
+        assert go_on.wait(PATIENCE)
+        after = tx.chats.get(CHAT)
+        assert before is not None
+        assert after is not None
+        return before.head, after.head
+
+    async with asyncio.TaskGroup() as tasks:
+        reading = tasks.create_task(store.read(fn))
+        await asyncio.to_thread(looked.wait, PATIENCE)
+        await store.write(lambda tx: tx.chats.raise_head(CHAT))
+        go_on.set()
+
+    assert reading.result() == (0, 0)
+
+
+async def test_a_read_must_not_write(store: Store) -> None:
+    with pytest.raises(HallporterError):
+        await store.read(lambda tx: tx.chats.raise_head(CHAT))
+
+    assert (await chat_row(store)).head == 0
+
+
+@pytest.mark.requirement("intake.store.survives-restart")
+async def test_what_was_written_is_there_after_a_restart(opener: Opener, tmp_path: Path) -> None:
+    async with opener(tmp_path) as first:
+        await first.write(lambda tx: see(tx, CHAT))
+        written = await first.write(lambda tx: message(tx, 1))
+
+    async with opener(tmp_path) as second:
+        assert await second.read(lambda tx: tx.messages.get(written.id)) == written
+
+
+# --- chats ---------------------------------------------------------------------------------------
+
+
+async def test_many_writers_get_numbers_without_gaps_in_the_order_of_their_commits(
+    store: Store,
+) -> None:
+    committed: list[int] = []
+
+    def fn(tx: Tx, number: int) -> None:
+        seq = message(tx, number).seq
+        if number % 7 == 0:
+            raise LookupError  # its number must be given out again
+        tx.after_commit(lambda: committed.append(seq))
+
+    async def writer(name: int) -> None:
+        for number in range(25):
+            try:
+                await store.write(partial(fn, number=name * 100 + number))
+            except LookupError:
+                continue
+
+    async with asyncio.TaskGroup() as tasks:
+        for name in range(20):
+            tasks.create_task(writer(name))
+
+    assert committed == list(range(1, len(committed) + 1))
+    assert (await chat_row(store)).head == len(committed)
+
+
+async def test_a_reader_that_follows_the_head_never_misses_a_message(store: Store) -> None:
+    """Trap: numbers that commit out of order let a cursor pass one still in flight."""
+    seen: list[str] = []
+
+    async def follow() -> None:
+        cursor = 0
+        while len(seen) < 200:
+            for found in await store.read(partial(messages_after, cursor=cursor)):
+                seen.append(found.ext_id)
+                cursor = found.seq
+
+    async def writer(name: int) -> None:
+        for number in range(20):
+            await store.write(partial(message, number=name * 100 + number))
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(follow())
+        for name in range(10):
+            tasks.create_task(writer(name))
+
+    assert len(set(seen)) == 200
+
+
+async def test_a_chat_keeps_what_is_known_of_it(store: Store) -> None:
+    later = START + timedelta(hours=1)
+    seen = ChatSeen(chat=CHAT, channel="fake", at=later, name="Family", is_group=True, account="a")
+    await store.write(lambda tx: tx.chats.seen(seen))
+    await store.write(lambda tx: see(tx, CHAT))
+
+    row = await chat_row(store)
+
+    assert (row.name, row.is_group, row.seen_at) == ("Family", True, later)
+
+
+async def test_a_chat_that_was_never_seen_is_none_and_cannot_be_locked(store: Store) -> None:
+    stranger = ChatId("fake:nobody")
+
+    assert await store.read(lambda tx: tx.chats.get(stranger)) is None
+    for attempt in (lambda tx: tx.chats.lock(stranger), lambda tx: tx.chats.raise_head(stranger)):
+        with pytest.raises(NotFoundError):
+            await store.write(attempt)
+
+
+async def test_all_chats_are_listed(store: Store) -> None:
+    assert [chat.id for chat in await store.read(lambda tx: tx.chats.all())] == [CHAT, OTHER]
+
+
+async def test_a_saved_chat_comes_back_as_it_was_but_for_its_head(store: Store) -> None:
+    await store.write(lambda tx: [message(tx, number) for number in range(3)])
+
+    def fn(tx: Tx) -> Chat:
+        changed = replace(
+            tx.chats.lock(CHAT),
+            head=99,
+            cursor=2,
+            epoch=4,
+            pool=Pool("remote"),
+            session_no=3,
+            session_id="s",
+            woken_at=START,
+            not_before=START + timedelta(seconds=5),
+            attempts=2,
+            is_parked=True,
+            interruptions=1,
+        )
+        tx.chats.save(changed)
+        return changed
+
+    changed = await store.write(fn)
+
+    assert await chat_row(store) == replace(changed, head=3)
+
+
+async def test_only_the_claim_that_counts_may_hold_the_chat(store: Store) -> None:
+    await store.write(lambda tx: tx.chats.save(replace(tx.chats.lock(CHAT), epoch=2)))
+
+    held = await store.write(lambda tx: tx.chats.hold(CHAT, 2))
+
+    assert held.epoch == 2
+    for other in (1, 3):
+        with pytest.raises(FencedError):
+            await store.write(lambda tx, epoch=other: tx.chats.hold(CHAT, epoch))  # type: ignore[misc]
+
+
+async def test_a_fenced_write_leaves_nothing_behind(store: Store) -> None:
+    def fn(tx: Tx) -> None:
+        tx.outbox.put(outgoing("zombie"))
+        tx.chats.hold(CHAT, 7)
+
+    with pytest.raises(FencedError):
+        await store.write(fn)
+
+    assert not await store.read(lambda tx: tx.outbox.has("zombie"))
+
+
+async def test_woken_chats_come_longest_wait_first(store: Store) -> None:
+    def fn(tx: Tx) -> None:
+        tx.chats.save(tx.chats.lock(CHAT).woken(START + timedelta(seconds=1)))
+        tx.chats.save(tx.chats.lock(OTHER).woken(START))
+
+    await store.write(fn)
+
+    assert [c.id for c in await store.read(lambda tx: tx.chats.woken())] == [OTHER, CHAT]
+
+
+async def test_a_chat_is_forgotten_when_a_message_is_queued_and_nobody_will_come(
+    store: Store,
+) -> None:
+    async def forgotten() -> list[ChatId]:
+        return list(await store.read(lambda tx: tx.chats.forgotten()))
+
+    await store.write(lambda tx: message(tx, 1, wakes=False, state=State.WAITING))
+    assert await forgotten() == []
+    await store.write(lambda tx: message(tx, 2))
+    assert await forgotten() == [CHAT]
+    await store.write(lambda tx: tx.turns.add(turn()))
+    assert await forgotten() == []
+    await store.write(lambda tx: tx.turns.save(turn(outcome=Outcome.INTERRUPTED)))
+    await store.write(lambda tx: tx.chats.save(tx.chats.lock(CHAT).woken(START)))
+    assert await forgotten() == []
+
+
+# --- messages ------------------------------------------------------------------------------------
+
+
+async def test_a_message_comes_back_as_it_was(store: Store) -> None:
+    kept = await store.write(
+        lambda tx: message(
+            tx,
+            1,
+            text="naïve 天气 😀\n",
+            why="trigger",
+            turn=TurnId("t_1"),
+            covers_after=0,
+            covers_through=3,
+        )
+    )
+
+    assert await store.read(lambda tx: tx.messages.get(kept.id)) == kept
+    assert await store.read(lambda tx: tx.messages.get(MessageId("m_none"))) is None
+
+
+async def test_a_message_is_found_by_our_id_and_by_the_networks(store: Store) -> None:
+    first = await store.write(lambda tx: message(tx, 1))
+    second = await store.write(lambda tx: message(tx, 1, OTHER))
+
+    assert await store.read(lambda tx: tx.messages.find(first.id)) == [first]
+    found = await store.read(lambda tx: tx.messages.find("x1"))
+    assert {m.id for m in found} == {first.id, second.id}
+    assert await store.read(lambda tx: tx.messages.find("nothing")) == []
+
+
+async def test_a_message_is_unique_by_chat_sender_and_the_networks_id(store: Store) -> None:
+    first = await store.write(lambda tx: message(tx, 1))
+    await store.write(lambda tx: message(tx, 1, id=MessageId("m_b"), sender="bob"))
+    await store.write(lambda tx: message(tx, 1, OTHER))
+
+    with pytest.raises(ConflictError):
+        await store.write(lambda tx: message(tx, 1, id=MessageId("m_c")))
+
+    assert await store.read(lambda tx: tx.messages.repeat_of(CHAT, "ada", "x1")) == first
+    assert await store.read(lambda tx: tx.messages.repeat_of(CHAT, "eve", "x1")) is None
+
+
+async def test_no_message_of_a_person_is_without_a_fate(store: Store) -> None:
+    with pytest.raises(ConflictError):
+        await store.write(lambda tx: message(tx, 1, state=None))
+
+    await store.write(lambda tx: message(tx, 2, state=None, kind=Kind.REPLY))
+
+
+async def test_the_backlog_is_what_people_said_past_a_number_and_is_still_open(
+    store: Store,
+) -> None:
+    def fn(tx: Tx) -> None:
+        for number, state in enumerate(State):
+            message(tx, number, state=state)
+        message(tx, 50, kind=Kind.COMMAND, state=State.COMMAND)
+        message(tx, 51, kind=Kind.REPLY, state=None)
+
+    await store.write(fn)
+
+    backlog = await store.read(lambda tx: tx.messages.backlog(CHAT, 0))
+    assert {m.state for m in backlog} == set(OPEN_STATES)
+    assert [m.seq for m in backlog] == sorted(m.seq for m in backlog)
+    rest = await store.read(lambda tx: tx.messages.backlog(CHAT, backlog[0].seq))
+    assert rest == backlog[1:]
+
+
+async def test_the_first_waking_message_past_a_number_is_found(store: Store) -> None:
+    def fn(tx: Tx) -> Message:
+        message(tx, 1, wakes=False, state=State.WAITING)
+        message(tx, 2, state=State.ANSWERED)
+        return message(tx, 3)
+
+    wanted = await store.write(fn)
+
+    assert await store.read(lambda tx: tx.messages.first_waking(CHAT, 0)) == wanted
+    assert await store.read(lambda tx: tx.messages.first_waking(CHAT, wanted.seq)) is None
+
+
+async def test_a_page_is_in_order_and_no_longer_than_asked(store: Store) -> None:
+    await store.write(lambda tx: [message(tx, number) for number in range(5)])
+
+    page = await store.read(lambda tx: tx.messages.page(CHAT, 1, 3))
+
+    assert [m.seq for m in page] == [2, 3, 4]
+
+
+async def test_marking_moves_only_people_s_messages_in_range_and_state(store: Store) -> None:
+    def fn(tx: Tx) -> list[MessageId]:
+        message(tx, 1)
+        message(tx, 2, state=State.RUNNING)
+        message(tx, 3, state=State.RUNNING, kind=Kind.COMMAND)
+        message(tx, 4, state=State.STOPPED)
+        message(tx, 5, state=State.RUNNING)
+        return list(
+            tx.messages.mark(
+                CHAT,
+                after=1,
+                through=4,
+                was=(State.RUNNING,),
+                state=State.ANSWERED,
+                turn=TurnId("t_9"),
+            )
+        )
+
+    marked = await store.write(fn)
+
+    assert marked == [MessageId(f"m_{CHAT}_2")]
+    page = await store.read(lambda tx: tx.messages.page(CHAT, 0, 10))
+    assert [m.state for m in page] == [
+        State.QUEUED,
+        State.ANSWERED,
+        State.RUNNING,
+        State.STOPPED,
+        State.RUNNING,
+    ]
+    assert page[1].turn == "t_9"
+
+
+async def test_marking_without_a_turn_keeps_the_one_that_was_there(store: Store) -> None:
+    def fn(tx: Tx) -> Message | None:
+        kept = message(tx, 1, turn=TurnId("t_1"))
+        tx.messages.mark(CHAT, after=0, through=9, was=OPEN_STATES, state=State.STOPPED, turn=None)
+        return tx.messages.get(kept.id)
+
+    kept = await store.write(fn)
+
+    assert kept is not None
+    assert (kept.state, kept.turn) == (State.STOPPED, "t_1")
+
+
+async def test_replies_are_found_by_the_message_they_answer_and_by_their_turn(
+    store: Store,
+) -> None:
+    def fn(tx: Tx) -> None:
+        message(tx, 1)
+        message(tx, 2)
+        reply = {"kind": Kind.REPLY, "state": None, "turn": TurnId("t_1")}
+        message(tx, 3, **reply, covers_after=0, covers_through=1)
+        message(tx, 4, **reply, covers_after=1, covers_through=2)
+        message(tx, 5, **reply)
+
+    await store.write(fn)
+
+    for seq, answer in ((1, "x3"), (2, "x4")):
+        found = await store.read(lambda tx, seq=seq: tx.messages.replies(CHAT, seq))  # type: ignore[misc]
+        assert [m.ext_id for m in found] == [answer]
+    of_turn = await store.read(lambda tx: tx.messages.of_turn(TurnId("t_1")))
+    assert [m.ext_id for m in of_turn] == ["x3", "x4", "x5"]
+
+
+async def test_messages_are_counted_by_state(store: Store) -> None:
+    def fn(tx: Tx) -> None:
+        message(tx, 1)
+        message(tx, 2)
+        message(tx, 3, state=State.ANSWERED)
+        message(tx, 4, state=None, kind=Kind.NOTICE)
+
+    await store.write(fn)
+
+    assert await store.read(lambda tx: tx.messages.counts()) == {"queued": 2, "answered": 1}
+
+
+# --- turns ---------------------------------------------------------------------------------------
+
+
+async def test_a_turn_comes_back_as_it_was_and_as_it_was_changed(store: Store) -> None:
+    await store.write(lambda tx: tx.turns.add(turn()))
+    ended = turn(piped=5, agent="a_1", ended_at=START, outcome=Outcome.FAILED, why="overloaded")
+
+    await store.write(lambda tx: tx.turns.save(ended))
+
+    assert await store.read(lambda tx: tx.turns.get(TurnId("t_1"))) == ended
+    assert await store.read(lambda tx: tx.turns.get(TurnId("t_9"))) is None
+
+
+async def test_at_most_one_turn_is_open_in_a_chat(store: Store) -> None:
+    await store.write(lambda tx: tx.turns.add(turn(1)))
+    with pytest.raises(ConflictError):
+        await store.write(lambda tx: tx.turns.add(turn(2)))
+
+    assert await store.read(lambda tx: tx.turns.open_in(CHAT)) == turn(1)
+    assert await store.read(lambda tx: tx.turns.open_in(OTHER)) is None
+
+
+async def test_an_epoch_has_one_turn(store: Store) -> None:
+    await store.write(lambda tx: tx.turns.add(turn(1, outcome=Outcome.ANSWERED)))
+
+    with pytest.raises(ConflictError):
+        await store.write(lambda tx: tx.turns.add(turn(2, epoch=1)))
+
+
+async def test_unfinished_turns_are_those_without_an_outcome(store: Store) -> None:
+    def fn(tx: Tx) -> None:
+        tx.turns.add(turn(1, outcome=Outcome.ANSWERED))
+        tx.turns.add(turn(2))
+        tx.turns.add(turn(3, chat=OTHER))
+
+    await store.write(fn)
+
+    assert [t.id for t in await store.read(lambda tx: tx.turns.unfinished())] == ["t_2", "t_3"]
+
+
+async def test_the_turns_that_were_given_a_message_come_in_order(store: Store) -> None:
+    def fn(tx: Tx) -> None:
+        tx.turns.add(turn(2, outcome=Outcome.ANSWERED))
+        tx.turns.add(turn(1, outcome=Outcome.FAILED))
+        tx.turns.add(turn(3, cursor=2, piped=4))
+
+    await store.write(fn)
+
+    given = await store.read(lambda tx: tx.turns.given(CHAT, 2))
+    assert [t.id for t in given] == ["t_1", "t_2"]
+
+
+async def test_notes_come_back_in_the_order_they_were_made(store: Store) -> None:
+    notes = [
+        Note(turn=TurnId("t_1"), at=START, what=what, after=0, through=2, why=str(what))
+        for what in What
+    ]
+
+    def fn(tx: Tx) -> None:
+        tx.turns.add(turn())
+        for note in notes:
+            tx.turns.note(note)
+
+    await store.write(fn)
+
+    assert await store.read(lambda tx: tx.turns.notes([TurnId("t_1"), TurnId("t_9")])) == notes
+
+
+async def test_recent_failures_come_newest_first(store: Store) -> None:
+    def fn(tx: Tx) -> None:
+        for number in (1, 2, 3):
+            ended = START + timedelta(hours=number)
+            tx.turns.add(turn(number, outcome=Outcome.FAILED, ended_at=ended))
+        tx.turns.add(turn(4, outcome=Outcome.ANSWERED, ended_at=START + timedelta(hours=4)))
+
+    await store.write(fn)
+
+    since = START + timedelta(hours=2)
+    assert [t.id for t in await store.read(lambda tx: tx.turns.failures(since))] == ["t_3", "t_2"]
+
+
+@pytest.mark.rule("R1")
+async def test_the_database_itself_holds_head_and_piped_above_the_cursor(store: Store) -> None:
+    with pytest.raises(ConflictError):
+        await store.write(lambda tx: tx.chats.save(replace(tx.chats.lock(CHAT), cursor=1)))
+    with pytest.raises(ConflictError):
+        await store.write(lambda tx: tx.turns.add(turn(cursor=3, piped=2)))
+
+
+# --- outbox --------------------------------------------------------------------------------------
+
+
+async def test_a_key_is_written_once(store: Store) -> None:
+    assert await store.write(lambda tx: tx.outbox.put(outgoing("k", parts=2)))
+    assert not await store.write(lambda tx: tx.outbox.put(outgoing("k", parts=3)))
+
+    rows = await store.read(lambda tx: tx.outbox.pending(CHAT, 10))
+    assert [len(row.parts) for row in rows] == [2]
+    assert await store.read(lambda tx: (tx.outbox.has("k"), tx.outbox.has("j"))) == (True, False)
+
+
+async def test_unsent_rows_come_in_the_order_they_were_put(store: Store) -> None:
+    def fn(tx: Tx) -> None:
+        for number in range(5):
+            tx.outbox.put(outgoing(f"k{number}", chat=CHAT if number % 2 else OTHER))
+
+    await store.write(fn)
+
+    pending = await store.read(lambda tx: tx.outbox.pending(OTHER, 2))
+    assert [row.key for row in pending] == ["k0", "k2"]
+    assert set(await store.read(lambda tx: tx.outbox.chats_with_pending())) == {CHAT, OTHER}
+
+
+async def test_parts_and_rows_come_to_their_end(store: Store) -> None:
+    await store.write(lambda tx: tx.outbox.put(outgoing("k", parts=2)))
+    row = (await store.read(lambda tx: tx.outbox.pending(CHAT, 1)))[0]
+    sent = replace(row.parts[0], state=Delivery.SENT, attempts=2)
+
+    await store.write(lambda tx: tx.outbox.save_part(row.number, 0, sent))
+    half = (await store.read(lambda tx: tx.outbox.pending(CHAT, 1)))[0]
+    await store.write(lambda tx: tx.outbox.finish(row.number, Delivery.UNDELIVERABLE, "gone"))
+
+    assert half.parts == (sent, row.parts[1])
+    assert await store.read(lambda tx: tx.outbox.pending(CHAT, 1)) == []
+    assert await store.read(lambda tx: tx.outbox.chats_with_pending()) == []
+    ended = (await store.read(lambda tx: tx.outbox.of_messages([MessageId("m_1")])))[0]
+    assert (ended.state, ended.why) == (Delivery.UNDELIVERABLE, "gone")
+    assert await store.read(lambda tx: tx.outbox.counts()) == {"undeliverable": 1}
+
+
+# --- groups and tokens ---------------------------------------------------------------------------
+
+
+async def test_a_group_comes_back_by_chat_by_folder_and_as_main(store: Store) -> None:
+    await store.write(lambda tx: tx.groups.add(GROUP))
+
+    assert await store.read(lambda tx: tx.groups.of_chat(CHAT)) == GROUP
+    assert await store.read(lambda tx: tx.groups.of_folder("fAMILY")) == GROUP
+    assert await store.read(lambda tx: tx.groups.main()) == GROUP
+    assert await store.read(lambda tx: tx.groups.of_chat(OTHER)) is None
+
+
+async def test_folders_differ_by_more_than_letter_case_and_one_group_is_main(
+    store: Store,
+) -> None:
+    await store.write(lambda tx: tx.groups.add(GROUP))
+    other = replace(GROUP, chat=OTHER, folder=Folder("work"), is_main=False)
+
+    for wrong in (
+        replace(other, folder=Folder("FAMILY")),
+        replace(other, is_main=True),
+        replace(other, chat=CHAT),
+        replace(other, chat=ChatId("fake:never-seen")),
+    ):
+        with pytest.raises(ConflictError):
+            await store.write(lambda tx, wrong=wrong: tx.groups.add(wrong))  # type: ignore[misc]
+    await store.write(lambda tx: tx.groups.add(other))
+
+    assert await store.read(lambda tx: tx.groups.all()) == [GROUP, other]
+
+
+async def test_a_group_changes_and_goes(store: Store) -> None:
+    await store.write(lambda tx: tx.groups.add(GROUP))
+    changed = replace(GROUP, name="Us", trigger="@Bo", requires_trigger=False, agent={})
+
+    await store.write(lambda tx: tx.groups.save(changed))
+    saved = await store.read(lambda tx: tx.groups.all())
+    await store.write(lambda tx: tx.groups.remove(GROUP.folder))
+
+    assert saved == [changed]
+    assert await store.read(lambda tx: (tx.groups.main(), tx.groups.all())) == (None, [])
+
+
+async def test_a_token_comes_back_by_digest_and_id_and_can_be_revoked(store: Store) -> None:
+    await store.write(lambda tx: tx.tokens.add(TOKEN))
+    revoked = replace(TOKEN, used_at=START, revoked_at=START)
+
+    assert await store.read(lambda tx: tx.tokens.of_digest("d1")) == TOKEN
+    await store.write(lambda tx: tx.tokens.save(revoked))
+
+    assert await store.read(lambda tx: tx.tokens.get(TOKEN.id)) == revoked
+    assert await store.read(lambda tx: tx.tokens.all()) == [revoked]
+    assert await store.read(lambda tx: tx.tokens.of_digest("d2")) is None
+    with pytest.raises(ConflictError):
+        await store.write(lambda tx: tx.tokens.add(replace(TOKEN, id=TokenId("tok_2"))))

@@ -1,0 +1,48 @@
+"""An agent that answers each batch by naming the tokens in it; stays for follow-ups.
+
+Stdlib only and written by hand against docs/protocol.md: it is a foreign program to the host.
+Each answer comes in two blocks, so that a crash can fall between them.
+"""
+
+import json
+import os
+import pathlib
+import re
+import sys
+import time
+
+WORKSPACE = pathlib.Path(os.environ.get("HALLPORTER_WORKSPACE", "/workspace"))
+TOKEN = re.compile(r"tok-[0-9a-f]+-\d+")
+WORK = 0.01  # seconds
+
+
+def emit(result, through, *, idle):
+    block = {"status": "success", "result": result, "through": through, "idle": idle}
+    print("---NANOCLAW_OUTPUT_START---")
+    print(json.dumps(block))
+    print("---NANOCLAW_OUTPUT_END---", flush=True)
+
+
+def answer(text, through):
+    time.sleep(WORK)
+    tokens = TOKEN.findall(text)
+    emit(" ".join(["answered", *tokens]), through, idle=False)
+    time.sleep(WORK)
+    emit("and that is all", through, idle=True)
+
+
+def main():
+    start = json.load(sys.stdin)
+    answer(start["prompt"], start["through"])
+    tray = WORKSPACE / "ipc" / "input"
+    while True:
+        for file in sorted(tray.glob("*.json")):
+            follow_up = json.loads(file.read_text())
+            file.unlink()
+            answer(follow_up["text"], follow_up["through"])
+        if (tray / "_close").exists():
+            return
+        time.sleep(0.005)
+
+
+main()
