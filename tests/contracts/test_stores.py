@@ -52,7 +52,8 @@ def opener(request: pytest.FixtureRequest) -> Opener:
 @pytest.fixture
 async def store(opener: Opener, tmp_path: Path) -> AsyncIterator[Store]:
     async with asyncio.timeout(PATIENCE * 4), opener(tmp_path) as opened:
-        await opened.write(lambda tx: [see(tx, chat) for chat in (CHAT, OTHER)])
+        for chat in (CHAT, OTHER):
+            await opened.write(partial(see, chat=chat))
         yield opened
 
 
@@ -195,23 +196,25 @@ async def test_a_write_that_the_database_refuses_does_no_harm_to_its_neighbours(
 
 
 async def test_after_commit_runs_on_the_loop_once_the_write_can_be_read(store: Store) -> None:
-    seen: list[tuple[threading.Thread, int]] = []
-    done = asyncio.Event()
+    where: list[threading.Thread] = []
+    heads: list[int] = []
 
-    async def look() -> None:
-        seen.append((threading.current_thread(), (await chat_row(store)).head))
-        done.set()
+    async def read() -> None:
+        heads.append((await chat_row(store)).head)
+
+    def look() -> None:
+        where.append(threading.current_thread())
+        tasks.create_task(read())
+
+    def fn(tx: Tx) -> None:
+        tx.after_commit(look)
+        tx.chats.raise_head(CHAT)
 
     async with asyncio.TaskGroup() as tasks:
-
-        def fn(tx: Tx) -> None:
-            tx.after_commit(lambda: tasks.create_task(look()) and None)
-            tx.chats.raise_head(CHAT)
-
         await store.write(fn)
-        await done.wait()
 
-    assert seen == [(threading.current_thread(), 1)]
+    assert where == [threading.current_thread()]
+    assert heads == [1]
 
 
 async def test_after_commit_never_runs_for_a_write_that_failed(store: Store) -> None:
@@ -602,10 +605,10 @@ async def test_replies_are_found_by_the_message_they_answer_and_by_their_turn(
     def fn(tx: Tx) -> None:
         message(tx, 1)
         message(tx, 2)
-        reply = {"kind": Kind.REPLY, "state": None, "turn": TurnId("t_1")}
-        message(tx, 3, **reply, covers_after=0, covers_through=1)
-        message(tx, 4, **reply, covers_after=1, covers_through=2)
-        message(tx, 5, **reply)
+        reply = partial(message, tx, kind=Kind.REPLY, state=None, turn=TurnId("t_1"))
+        reply(3, covers_after=0, covers_through=1)
+        reply(4, covers_after=1, covers_through=2)
+        reply(5)
 
     await store.write(fn)
 

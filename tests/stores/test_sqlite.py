@@ -197,7 +197,7 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
 
 
 def _mount(place: Path) -> bool:
-    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place]
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 

@@ -99,9 +99,10 @@ def show_one(context: typer.Context, *, folder: Folder, as_json: AsJson = False)
     if as_json:
         screen.show_json(group)
         return
-    shown = {key: value for key, value in group.items() if key != "agent_settings"}
-    rows = [*shown.items(), *((f"agent.{k}", v) for k, v in group["agent_settings"].items())]
-    screen.show_table(("what", "value"), rows)
+    settings = group.pop("agent_settings")
+    rows = [*group.items(), *((f"agent.{key}", value) for key, value in settings.items())]
+    shown = [(key, screen.yes_or_no(v) if isinstance(v, bool) else v) for key, v in rows]
+    screen.show_table(("what", "value"), shown)
 
 
 @app.command("set")
