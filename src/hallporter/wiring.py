@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import hallporter
 from hallporter.agents.sandboxed import Equipment, SandboxedAgents
+from hallporter.agents.source import readable_source
 from hallporter.agents.workspace import Premises
 from hallporter.api.app import create_app
 from hallporter.api.desk import Desk
@@ -113,7 +114,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
         agents = SandboxedAgents(
             sandbox_for=stock.named,
             equipment=Equipment(
-                premises=Premises(home=home.path, source=Path(hallporter.__file__).parents[1]),
+                premises=Premises(home=home.path, source=_source(home)),
                 python=interpreter(),
                 max_output_size=settings.host.max_output_size,
             ),
@@ -198,6 +199,10 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             sandboxes=stock,
             app=create_app(desk),
         )
+
+
+def _source(home: Home) -> Path:
+    return readable_source(Path(hallporter.__file__).parents[1], home.run_dir / "source")
 
 
 def _stock(home: Home, preferred: str) -> Stock:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from hallporter.agents.tray import Tray, ensure_folders
 from hallporter.domain.errors import AgentFailedError
-from hallporter_wire.follow_up import FollowUp, decode_follow_up, encode_follow_up, file_name
-from tests.agents.room import Room, batch, brief, foreign, next_block, open_room
+from hallporter_wire.follow_up import file_name
+from tests.agents.room import batch, brief, foreign, next_block, open_room
 
 NAME = file_name(1)
 DEPTH = 3000  # deeper than Python recurses, and more than a process may have open files
@@ -63,27 +63,17 @@ async def test_a_follow_up_is_a_file_in_the_groups_input_folder(tmp_path: Path) 
 
 
 @settings(max_examples=50)
-@given(
-    follow_ups=st.lists(
-        st.builds(
-            FollowUp,
-            text=st.text(st.characters(codec="utf-8"), min_size=1),
-            content=st.text(st.characters(codec="utf-8"), min_size=1),
-            through=st.integers(1, 2**53),
-        ),
-        max_size=12,
-    )
-)
-def test_what_goes_in_is_taken_out_whole_and_in_order(follow_ups: list[FollowUp]) -> None:
+@given(contents=st.lists(st.binary(), max_size=12))
+def test_what_goes_in_is_taken_out_whole_and_in_order(contents: list[bytes]) -> None:
     with TemporaryDirectory() as folder:
         ensure_folders(Path(folder), ("input",))
         tray = Tray(Path(folder))
-        for number, follow_up in enumerate(follow_ups, 1):
-            tray.put(file_name(number), encode_follow_up(follow_up))
+        for number, content in enumerate(contents, 1):
+            tray.put(file_name(number), content)
 
         taken = sorted(Path(folder, "input").iterdir())
 
-        assert [decode_follow_up(file.read_bytes()) for file in taken] == follow_ups
+        assert [file.read_bytes() for file in taken] == contents
         assert all(tray.has(file.name) for file in taken)
         tray.empty()
         assert not any(tray.has(file.name) for file in taken)
@@ -250,10 +240,10 @@ async def test_an_agent_cannot_lead_us_out_of_its_input_folder(
     spoil = ATTACKS[attack].format(treasure=str(treasure))
     puppet = foreign("puppet.py", sandbox=sandbox)
     async with open_room(tmp_path, sandbox=sandbox) as room:
-        await _answer_and_spoil(room, puppet_says=f"{spoil}; say('spoilt', through=1)")
+        room.strings().order(f"{spoil}; say('spoilt', through=1)")
         await room.turn("one", settings=puppet, epoch=1)
+        await room.strings().do("DOING.unlink(); time.sleep(600)")
         room.strings().order("say('fine', through=2)")
-        # Either it is closed for a fresh one, or it finds nothing to take and says so itself.
         (block,) = await room.turn("two", settings=puppet, epoch=3, through=2)
 
         assert block.text == "fine"
@@ -261,7 +251,3 @@ async def test_an_agent_cannot_lead_us_out_of_its_input_folder(
         assert not room.input().is_symlink()
         assert list(room.input().iterdir()) == []
     assert is_untouched(treasure)
-
-
-async def _answer_and_spoil(room: Room, *, puppet_says: str) -> None:
-    room.strings().order(puppet_says)

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import pty
 import re
 import socket
+import termios
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -178,7 +180,4 @@ async def test_a_person_talks_at_a_terminal(host: Host, farewell: str) -> None:
 
 def _take_terminal() -> None:
     """Make stdin the terminal that Ctrl-C comes from."""
-    import fcntl
-    import termios
-
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)

@@ -1,4 +1,4 @@
-"""A real host as a child process, its log read line by line, for stories that need a whole house."""
+"""A real host as a child process, its log read line by line: for stories of a whole house."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ async def try_post(client: httpx.AsyncClient, story: Story, chat: str, token: st
 async def no_process_left(story: Story) -> None:
     """The boxes of a killed host end with it."""
     async with asyncio.timeout(10):
-        while marked_processes(story.home):
+        while marked_processes(story.home):  # noqa: ASYNC110  other people's processes tell nobody
             await asyncio.sleep(0.05)
 
 
@@ -194,26 +194,31 @@ async def judge(story: Story) -> None:
         unanswered = [token for token in story.stored if token not in answers]
         twice = [token for token, times in answers.items() if times > 1]
         for token in unanswered[:3]:
-            print((await client.get(f"/api/messages/{token}/fate")).text)
+            say((await client.get(f"/api/messages/{token}/fate")).text)
         assert (lost, unanswered, twice) == ([], [], [])
     await no_process_left(story)
 
 
+def say(line: str) -> None:
+    """Shown when the test fails, and with -s."""
+    sys.stderr.write(f"{line}\n")
+
+
 async def run_story(home: Path, rounds: int, sandbox: str) -> None:
     seed = int(os.environ.get("HALLPORTER_KILL_SEED") or random.SystemRandom().getrandbits(32))
-    print(f"HALLPORTER_KILL_SEED={seed}", file=sys.stderr)
+    say(f"HALLPORTER_KILL_SEED={seed}")
     story = Story(seed=seed, dice=random.Random(seed), home=home)
     make_home(home, sandbox)
     async with running(home) as host:
         await register(host)
     for number in range(1, rounds + 1):
         what = await one_round(story)
-        print(f"round {number}: {what}", file=sys.stderr)
+        say(f"round {number}: {what}")
         if number % SETTLE_EVERY == 0:
             await settle(story)
     await settle(story)
     await judge(story)
-    print(f"{len(story.stored)} stored messages over {rounds} kills", file=sys.stderr)
+    say(f"{len(story.stored)} stored messages over {rounds} kills")
 
 
 @pytest.mark.timeout(900)

@@ -4,6 +4,8 @@ Stdlib only and written by hand against docs/protocol.md: it is a foreign progra
 Each answer comes in two blocks, so that a crash can fall between them.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import pathlib
@@ -16,14 +18,15 @@ TOKEN = re.compile(r"tok-[0-9a-f]+-\d+")
 WORK = 0.01  # seconds
 
 
-def emit(result, through, *, idle):
+def emit(result: str, through: int, *, idle: bool) -> None:
     block = {"status": "success", "result": result, "through": through, "idle": idle}
-    print("---NANOCLAW_OUTPUT_START---")
-    print(json.dumps(block))
-    print("---NANOCLAW_OUTPUT_END---", flush=True)
+    sys.stdout.write(
+        f"---NANOCLAW_OUTPUT_START---\n{json.dumps(block)}\n---NANOCLAW_OUTPUT_END---\n"
+    )
+    sys.stdout.flush()
 
 
-def answer(text, through):
+def answer(text: str, through: int) -> None:
     time.sleep(WORK)
     tokens = TOKEN.findall(text)
     emit(" ".join(["answered", *tokens]), through, idle=False)
@@ -31,7 +34,7 @@ def answer(text, through):
     emit("and that is all", through, idle=True)
 
 
-def main():
+def main() -> None:
     start = json.load(sys.stdin)
     answer(start["prompt"], start["through"])
     tray = WORKSPACE / "ipc" / "input"

@@ -136,7 +136,7 @@ class House:
     async def idle(self) -> None:
         """No turn runs any more."""
         async with asyncio.timeout(PATIENCE):
-            while self.engine.health().running:
+            while self.engine.health().running:  # noqa: ASYNC110  the engine tells nobody
                 await asyncio.sleep(0)
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from hallporter import __version__
 from hallporter.cli import chat, explain, groups, status, tokens
 from hallporter.cli.shell import Shell, shell_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 app = typer.Typer(
     name="hallporter",
@@ -82,11 +86,26 @@ def run() -> None:
     from hallporter.domain.errors import HallporterError
 
     try:
-        app()
+        if not _show_help(sys.argv[1:]):
+            app()
     except* HallporterError as errors:
         _refuse(_first(errors))
     except* OSError as errors:
         _refuse(_first(errors))
+
+
+def _show_help(words: Sequence[str]) -> bool:
+    """The help of a command, without reading the options above it: for those Typer would import
+    pydantic first."""
+    if not words or words[-1] != "--help":
+        return False
+    command: object = typer.main.get_command(app)
+    for name in words[:-1]:
+        command = command.commands.get(name) if isinstance(command, TyperGroup) else None
+    if not isinstance(command, TyperGroup | TyperCommand):
+        return False
+    command.main(["--help"], prog_name=" ".join(["hallporter", *words[:-1]]))
+    return True
 
 
 def _first(errors: BaseExceptionGroup[Exception]) -> str:

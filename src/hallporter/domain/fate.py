@@ -59,6 +59,16 @@ class Fate:
     turn: Turn | None
 
 
+def held_by(message: Message, turns: Sequence[Turn]) -> Sequence[Turn]:
+    """Of the turns that passed a message's place, those whose agent had it: they also pass over
+    slash lines and what was stopped or left out before."""
+    last = next((turn for turn in turns if turn.id == message.turn), None)
+    if last is None:
+        return []
+    was_left_out = message.state is State.OMITTED
+    return [t for t in turns if t.epoch < last.epoch or (t is last and not was_left_out)]
+
+
 def tell(
     message: Message,
     *,

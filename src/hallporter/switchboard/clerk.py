@@ -77,7 +77,7 @@ class Clerk:
         stale = tx.turns.open_in(chat_id)
         if stale is not None:  # its own end could not be written: the store was away
             chat = self._interrupt(tx, chat, stale)
-        if chat.woken_at is None:  # since piped, stopped or parked: a late wake-up must not retry it
+        if chat.woken_at is None:  # piped, stopped or parked since: a late wake-up is no retry
             return None
         backlog = tx.messages.backlog(chat_id, chat.cursor)
         group = tx.groups.of_chat(chat_id)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hallporter.domain.errors import InvalidRequestError, NotFoundError
-from hallporter.domain.fate import Fate, tell
+from hallporter.domain.fate import Fate, held_by, tell
 from hallporter.domain.ids import MessageId
 
 if TYPE_CHECKING:
@@ -91,8 +91,9 @@ def _fate(tx: Tx, message: Message) -> Fate:
         replies: Sequence[Message] = []
         outgoing = tx.outbox.of_messages([message.id])
     else:
-        turns = tx.turns.given(message.chat, message.seq)
-        replies = tx.messages.replies(message.chat, message.seq)
+        turns = held_by(message, tx.turns.given(message.chat, message.seq))
+        had = {turn.id for turn in turns}
+        replies = [r for r in tx.messages.replies(message.chat, message.seq) if r.turn in had]
         outgoing = tx.outbox.of_messages([reply.id for reply in replies])
     notes = tx.turns.notes([turn.id for turn in turns])
     return tell(message, turns=turns, notes=notes, replies=replies, outgoing=outgoing)
