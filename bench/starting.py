@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bench.figures import Figure, median, sampled
 from bench.host import PATIENCE, chat_of, folder_of, furnish, running
-from bench.talk import talking
+from bench.talk import Talk, talking
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,8 +56,8 @@ async def _restart(home: Path, number: int) -> float:
     """The agent is at work when everything is killed; its next life answers at once."""
     chat = chat_of(number)
     hung = home / "groups" / folder_of(number) / "hung"
-    async with running(home) as host, host.client() as client, talking(client, chat) as (talk,):
-        said = await talk.say("hang once")
+    async with running(home) as host, host.client() as client:
+        said = await Talk(client, chat).say("hang once")
         async with asyncio.timeout(PATIENCE):
             while not hung.exists():  # noqa: ASYNC110  a file in a sandbox tells nobody of itself
                 await asyncio.sleep(_LOOK_AGAIN)

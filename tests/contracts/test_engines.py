@@ -145,7 +145,6 @@ async def hall(opener: Opener, tmp_path: Path) -> AsyncIterator[Hall]:
 # --- who is next ---------------------------------------------------------------------------------
 
 
-@pytest.mark.requirement("queue.concurrency.one-per-group")
 async def test_a_chat_has_one_turn_at_a_time(hall: Hall) -> None:
     await hall.wake("a")
     first = await hall.begun(1)

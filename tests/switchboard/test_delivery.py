@@ -123,7 +123,6 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
         yield opened
 
 
-@pytest.mark.requirement("container.output.each-block-is-sent")
 async def test_rows_of_a_chat_are_sent_in_order_under_our_ids(desk: Desk) -> None:
     rows = [await desk.put(f"row {number}") for number in range(30)]
 

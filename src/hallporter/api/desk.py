@@ -52,7 +52,8 @@ class Desk:
         return Doorkeeper(tokens=self.tokens, admin_digest=self.admin_digest)
 
 
-def _desk(request: Request) -> Desk:
+# `async` though nothing is awaited: FastAPI would send a plain function to a thread, every time.
+async def _desk(request: Request) -> Desk:
     desk: Desk = request.app.state.desk
     return desk
 

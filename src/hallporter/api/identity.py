@@ -72,7 +72,8 @@ class Door:
         return caller
 
 
-def _caller(request: Request) -> Caller:
+# `async` though nothing is awaited: FastAPI would send a plain function to a thread, every time.
+async def _caller(request: Request) -> Caller:
     caller: Caller = request.state.caller
     return caller
 
