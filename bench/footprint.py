@@ -6,15 +6,16 @@ import asyncio
 import contextlib
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.figures import Figure
 from bench.host import PATIENCE, chat_of, furnish, running
+from bench.process import processor_time, resident
 from bench.talk import talking
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
 
     from bench.host import Host
 
@@ -45,7 +46,7 @@ async def measure(folder: Path, seconds: float) -> Sequence[Figure]:
             pids[groups] = host.pid
         bare = await stack.enter_async_context(_bare_server())
         await asyncio.sleep(_SETTLE)
-        held = {groups: _resident(pid) for groups, pid in pids.items()}
+        held = {groups: resident(pid) for groups, pid in pids.items()}
         burnt = await _burnt([bare, *pids.values()], seconds)
     return _figures(held, burnt[0], dict(zip(pids, burnt[1:], strict=True)))
 
@@ -78,30 +79,14 @@ async def _bare_server() -> AsyncIterator[int]:
 
 async def _burnt(pids: Sequence[int], seconds: float) -> Sequence[float]:
     """Percent of one core, each, over the same stretch of time."""
-    before, began = [_processor_time(pid) for pid in pids], time.perf_counter()
+    before, began = [processor_time(pid) for pid in pids], time.perf_counter()
     await asyncio.sleep(seconds)
     took = time.perf_counter() - began
-    after = [_processor_time(pid) for pid in pids]
+    after = [processor_time(pid) for pid in pids]
     return [100 * (late - early) / took for early, late in zip(before, after, strict=True)]
 
 
-def _processor_time(pid: int) -> float:
-    """Seconds of all threads, to the nanosecond; the usual counters tick a hundred times slower."""
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((one / "schedstat").read_text().split()[0]) for one in threads) / 1e9
-
-
-def _resident(pid: int) -> float:
-    """Megabytes."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    raise RuntimeError(f"process {pid} has no memory to speak of")
-
-
-def _figures(
-    held: dict[int, float], bare: float, burnt: dict[int, float]
-) -> Sequence[Figure]:
+def _figures(held: dict[int, float], bare: float, burnt: dict[int, float]) -> Sequence[Figure]:
     least, most = GROUPS[0], GROUPS[-1]
     memory = [
         Figure(

@@ -154,5 +154,5 @@ def _write_settings(home: Path, slots: int) -> None:
     command = json.dumps(AGENT)  # a list of strings is the same in TOML
     (home / "hallporter.toml").write_text(
         f"[host]\nmax_concurrent_containers = {slots}\n"
-        f'[agent]\nkind = "command"\ncommand = {command}\n'
+        f'[agent]\nkind = "command"\nsandbox = "bubblewrap"\ncommand = {command}\n'
     )

@@ -51,17 +51,23 @@ async def measure(folder: Path, groups: int, rounds: int) -> Sequence[Figure]:
 async def _cold(
     spawn: RawSpawn, talks: Sequence[Talk], rounds: int
 ) -> tuple[Sequence[float], Sequence[Trip]]:
-    """The two take turns, so that what else the machine does troubles both alike."""
+    """The two take turns, and in going first, so that what else happens troubles both alike."""
     raw, cold = [], []
     for number in range(-1, rounds):
+        talk = talks[number % len(talks)]
+        spawned = await _spawn(spawn) if number % 2 else None
         await _pause()
-        spawned = await spawn.once()
-        await _pause()
-        trip = await talks[number % len(talks)].ask("once")
+        trip = await talk.ask("once")
+        spawned = await _spawn(spawn) if spawned is None else spawned
         if number >= 0:  # the very first of each pays for imports and cold caches
             raw.append(spawned)
             cold.append(trip)
     return raw, cold
+
+
+async def _spawn(spawn: RawSpawn) -> float:
+    await _pause()
+    return await spawn.once()
 
 
 async def _warm(talks: Sequence[Talk], rounds: int) -> Sequence[Trip]:

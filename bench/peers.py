@@ -55,7 +55,7 @@ PUBLISHED: Mapping[str, Mapping[str, Published]] = MappingProxyType(
             NANOBOT: Published(1.90, "to its port"),
         },
         "restart": {
-            NANOCLAW: Published(1.08, "where it answered at all: 5 of 126 open ones were lost"),
+            NANOCLAW: Published(1.08, "where it answered: 5 of 85 open ones were lost"),
             NANOBOT: Published(None, "never: 30 of 30 were lost"),
         },
     }

@@ -59,6 +59,8 @@ class Talk:
         self._path = f"/api/chats/{chat}"
         self._heard: asyncio.Queue[_Heard] = asyncio.Queue()
         self._is_open = asyncio.Event()
+        self._answered: set[str] = set()  # ids of what was said
+        self._turned = asyncio.Event()
 
     async def follow(self, after: str | None) -> None:
         """Until cancelled."""
@@ -73,6 +75,8 @@ class Talk:
                     event = value
                 elif name == "data" and event == "message":
                     self._heard.put_nowait(_Heard(time.time_ns(), json.loads(value)))
+                elif name == "data" and event == "turn":
+                    self._note(json.loads(value))
 
     async def opened(self) -> None:
         async with asyncio.timeout(PATIENCE):
@@ -84,6 +88,13 @@ class Talk:
         answer.raise_for_status()
         id_: str = answer.json()["id"]
         return id_
+
+    async def answered(self, *ids: str) -> None:
+        """Until turns have ended that answered all of these."""
+        async with asyncio.timeout(PATIENCE):
+            while not self._answered.issuperset(ids):
+                self._turned.clear()
+                await self._turned.wait()
 
     async def hear(self) -> _Heard:
         """The next message of the chat, whoever wrote it."""
@@ -110,6 +121,11 @@ class Talk:
             block=stamps["block"],
             delivered=answer.at,
         )
+
+    def _note(self, turn: dict[str, Any]) -> None:
+        if turn["state"] == "answered":
+            self._answered.update(turn["covers"])
+            self._turned.set()
 
 
 @contextlib.asynccontextmanager

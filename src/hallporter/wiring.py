@@ -93,6 +93,9 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
     def agent_of(group: Group) -> AgentSettings:
         return settings.agent_for(group.folder, group.agent)
 
+    def kind_of(group: Group) -> str:
+        return settings.kind_for(group.folder, group.agent)
+
     async def on_late(block: LateBlock) -> None:
         await exchange.late(block)
 
@@ -179,7 +182,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             new_id=new_id,
             web=webchat,
             channel_of=channel_of,
-            agent_of=agent_of,
+            kind_of=kind_of,
             purge=home.purge,
             admin_digest=digest(admin_token(home)),
             version=hallporter.__version__,

@@ -43,6 +43,14 @@ class RealHouse:
                 await anext(events)
         return await self.house.fate(message)
 
+    async def told(self) -> str:
+        """The only thing the chat has been told, once it has."""
+        async with asyncio.timeout(PATIENCE), self.house.feed.subscribe(None) as events:
+            while not (replies := await self.replies()):
+                await anext(events)
+        (reply,) = replies
+        return reply
+
     async def why(self, message: Message) -> str:
         """Why the message's last turn ended as it did."""
         turn = (await self.house.fate(message)).turn
@@ -50,7 +58,7 @@ class RealHouse:
 
     async def idle(self) -> None:
         async with asyncio.timeout(PATIENCE):
-            while self.house.engine.health().running:
+            while self.house.engine.health().running:  # noqa: ASYNC110  no event tells of it
                 await asyncio.sleep(0)
 
     async def try_again(self, attempts: int) -> None:

@@ -28,7 +28,12 @@ SOURCE = Path(hallporter.__file__).parents[1]
 PROGRAMS = Path(__file__).parents[1] / "programs"
 PATIENCE = 20.0  # seconds; a bound, never a measure
 # A program that will not go is not waited for longer than a test can bear.
-QUICK = Patience(close=timedelta(seconds=0.3), stop=timedelta(seconds=0.3))
+QUICK = Patience(
+    close=timedelta(seconds=0.3),
+    stop=timedelta(seconds=0.3),
+    closing_marker=timedelta(seconds=0.3),
+    farewell=timedelta(seconds=0.3),
+)
 MAX_OUTPUT = 100_000  # bytes
 HALF_AN_HOUR = timedelta(minutes=30)
 

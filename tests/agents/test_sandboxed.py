@@ -444,6 +444,5 @@ async def _time_out_after_a_block(seat: Seat) -> None:
 
 def _stopped_after_answering(room: Room) -> AgentSettings:
     """A puppet that answers once and then looks at nothing any more until it is killed."""
-    room.strings().order("say('one', through=1)")
-    room.strings().order("DOING.unlink(); time.sleep(600)")
+    room.strings().order("say('one', through=1); DOING.unlink(); time.sleep(600)")
     return PUPPET

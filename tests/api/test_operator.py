@@ -228,12 +228,13 @@ async def test_figures_count_what_happened(front: Front) -> None:
         await front.say("hello")
         opened = await front.open_turn()
         await front.answer(opened, "good day")
+        await front.say("and now?")
         front.feed.publish(Lagged())
         front.feed.close()
     async with front.client("") as stranger:
         page = (await stranger.get("/metrics")).text
     for line in (
-        'hallporter_messages_total{by="people"} 1.0',
+        'hallporter_messages_total{by="people"} 2.0',
         'hallporter_messages_total{by="us"} 1.0',
         'hallporter_turns_total{outcome="answered"} 1.0',
         "hallporter_turn_wait_seconds_count 1.0",
@@ -241,7 +242,7 @@ async def test_figures_count_what_happened(front: Front) -> None:
         "hallporter_queue_depth",
         "hallporter_oldest_wait_seconds",
         'hallporter_outbox{state="pending"} 1.0',
-        'hallporter_fates{state="answered"} 1.0',
+        'hallporter_open_messages{state="queued"} 1.0',
         "hallporter_feed_lagged_total 1.0",
         "hallporter_groups 1.0",
     ):

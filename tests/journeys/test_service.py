@@ -46,7 +46,7 @@ async def state(client: httpx.AsyncClient, message: str) -> str:
 
 async def reaches(client: httpx.AsyncClient, message: str, *states: str) -> str:
     async with asyncio.timeout(PATIENCE):
-        while (now := await state(client, message)) not in states:
+        while (now := await state(client, message)) not in states:  # noqa: ASYNC110  no stream here
             await asyncio.sleep(0.05)
     return now
 

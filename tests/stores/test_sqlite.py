@@ -211,8 +211,15 @@ def _stuff(ballast: Path) -> None:
             return
 
 
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(400_000, id="found out at the commit"),
+        pytest.param(8_000_000, id="found out in the closure, when the cache overflows"),
+    ],
+)
 async def test_a_full_disk_refuses_the_write_keeps_nothing_of_it_and_works_again_with_room(
-    shelf: Shelf,
+    shelf: Shelf, size: int
 ) -> None:
     async with open_store(shelf.path / "hallporter.db", FakeClock()) as store:
         await store.write(see)
@@ -222,7 +229,8 @@ async def test_a_full_disk_refuses_the_write_keeps_nothing_of_it_and_works_again
         def too_much(tx: Tx) -> None:
             tx.after_commit(lambda: ran.append("committed"))
             say(tx, "small")
-            say(tx, "x" * 400_000)
+            for _ in range(4):
+                say(tx, "x" * (size // 4))
 
         shelf.fill()
         try:

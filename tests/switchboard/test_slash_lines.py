@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from hallporter.domain.ladder import RUNGS
 from hallporter.domain.slash import Slash
 from tests.switchboard.house import CHAT, House, open_house
+
+if TYPE_CHECKING:
+    from hallporter.books import Tx
 
 
 @pytest.fixture
@@ -177,16 +182,22 @@ async def test_stop_leaves_what_came_after_the_agent_was_given_its_batch(house: 
 
 
 @pytest.mark.rule("R10")
-async def test_an_agent_whose_block_comes_too_late_is_stopped_all_the_same(house: House) -> None:
+async def test_an_agent_whose_claim_no_longer_counts_is_stopped_even_without_the_signal(
+    house: House,
+) -> None:
     await house.hear("one")
     seat = await house.agent.seated()
-    seat.say("still talking", idle=False)
-    seat.say("and on", idle=False)
 
-    await house.hear("/stop")
+    def claim(tx: Tx) -> None:
+        chat = tx.chats.lock(CHAT)
+        tx.chats.save(replace(chat, epoch=chat.epoch + 1))
+
+    await house.store.write(claim)
+    seat.say("still talking")
 
     await house.agent.over(seat)
     assert seat.is_stopped
+    assert await house.replies() == []
 
 
 @pytest.mark.rule("R11")

@@ -42,8 +42,7 @@ class Patience:
     stop: timedelta = timedelta(seconds=1.5)  # from the interrupt of /stop to SIGKILL
     # In which a null block behind a text may be NanoClaw's closing marker.
     closing_marker: timedelta = timedelta(seconds=2)
-    # For its last words after its end, and for its end after its last words.
-    farewell: timedelta = timedelta(seconds=2)
+    farewell: timedelta = timedelta(seconds=2)  # for its last words, after its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,6 @@ class LiveAgent:
         self._last_had_text = False
         self._held: WireBlock | None = None
         self._held_until: asyncio.TimerHandle | None = None
-        self._is_mute = False
         self._gone = asyncio.Event()
         self._ending: asyncio.Lock = asyncio.Lock()
 
@@ -166,8 +164,7 @@ class LiveAgent:
         taken = max((given.through for given in self._given if self._is_taken(given)), default=0)
         self.state = Gone(code)
         self._run_log.close(f"exit code {code}")
-        why = "the agent closed its output" if self._is_mute else _reason(code)
-        self._events.put_nowait(Exit(code=code, taken=taken, why=why))
+        self._events.put_nowait(Exit(code=code, taken=taken, why=_reason(code)))
         self._gone.set()
         log.info("agent.exited", agent=self.name, code=code)
 
@@ -227,13 +224,6 @@ class LiveAgent:
         if not isinstance(self.state, Closing | Gone):
             self.state = Closing(in_turn=isinstance(self.state, Busy))
 
-    async def _ended_within(self, patience: timedelta) -> bool:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(patience.total_seconds()):
-                await self._box.wait()
-                return True
-        return False
-
     async def _gone_within(self, patience: timedelta) -> bool:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(patience.total_seconds()):
@@ -277,10 +267,6 @@ class LiveAgent:
                 self._on_block(found)
         for found in reader.close():
             self._on_block(found)
-        if not await self._ended_within(self._patience.farewell):
-            self._is_mute = True  # nothing it does can be heard any more
-            log.warning("agent.closed_its_output", agent=self.name)
-            self._box.kill()
 
     def _on_block(self, found: WireBlock | Malformed) -> None:
         self._drop_held()  # NanoClaw's closing marker: the real answer has followed

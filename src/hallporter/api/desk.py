@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from hallporter.api.metrics import Metrics
-    from hallporter.domain.brief import AgentSettings
     from hallporter.domain.group import Group
     from hallporter.domain.ids import ChatId, Folder, NewId
     from hallporter.ports import Channel, Clock, Feed
@@ -41,7 +40,7 @@ class Desk:
     new_id: NewId
     web: Channel
     channel_of: Callable[[ChatId], Channel | None]
-    agent_of: Callable[[Group], AgentSettings]
+    kind_of: Callable[[Group], str]
     purge: Callable[[Folder], Awaitable[None]]
     admin_digest: str
     version: str

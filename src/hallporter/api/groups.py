@@ -21,7 +21,7 @@ Settings = Annotated[
     dict[str, Any] | None,
     Field(
         description="What is set for this group alone, by the keys of `[agent]`: `command`,"
-        " `sandbox`, … The rest comes from the settings."
+        " `sandbox`, … The rest comes from the settings; null takes a key back."
     ),
 ]
 
@@ -158,6 +158,6 @@ def _json(desk: Desk, group: Group) -> GroupJson:
         trigger=group.trigger,
         requires_trigger=group.requires_trigger,
         is_main=group.is_main,
-        agent=desk.agent_of(group).kind,
+        agent=desk.kind_of(group),
         agent_settings=dict(group.agent),
     )

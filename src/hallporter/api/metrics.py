@@ -55,8 +55,11 @@ class Metrics:
         self._oldest = Gauge(
             "hallporter_oldest_wait_seconds", "The longest present wait.", registry=registry
         )
-        self._fates = Gauge(
-            "hallporter_fates", "People's messages by state.", ["state"], registry=registry
+        self._open = Gauge(
+            "hallporter_open_messages",
+            "People's messages without an end.",
+            ["state"],
+            registry=registry,
         )
         self._outbox = Gauge("hallporter_outbox", "Rows by state.", ["state"], registry=registry)
         self._agents = Gauge("hallporter_agents", "Live agents.", ["state"], registry=registry)
@@ -76,7 +79,7 @@ class Metrics:
         oldest = engine.oldest_wait
         self._oldest.set(0 if oldest is None else oldest.total_seconds())
         self._groups.set(report.groups)
-        _show(self._fates, report.messages)
+        _show(self._open, report.messages)
         _show(self._outbox, report.outbox)
         live: dict[str, int] = {}
         for agent in report.agents:

@@ -70,6 +70,11 @@ class FateJson(BaseModel):
     steps: list[StepJson]
     replies: list[str] = Field(description="The ids of what was said to it.")
     turn: TurnJson | None = Field(None, exclude_if=_is_none)
+    retry_at: datetime | None = Field(
+        None,
+        exclude_if=_is_none,
+        description="When a `failed` one comes again by itself; without it the next message tries.",
+    )
     others: list[str] | None = Field(
         None,
         exclude_if=_is_none,
@@ -101,5 +106,6 @@ def fate_json(fate: Fate, others: Sequence[Fate]) -> FateJson:
         steps=[StepJson(at=step.at, what=step.what, why=step.why or None) for step in fate.steps],
         replies=list(fate.replies),
         turn=turn,
+        retry_at=fate.retry_at,
         others=[other.message.id for other in others] or None,
     )

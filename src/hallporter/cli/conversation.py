@@ -141,6 +141,7 @@ async def _settled(client: Client, chat: str, id: str) -> Outcome:
 
 async def _wait(client: Client, id: str, news: asyncio.Event) -> Outcome:
     """Until the message has its end, looking whenever something happened."""
+    told = ""
     while True:
         news.clear()
         try:
@@ -149,6 +150,9 @@ async def _wait(client: Client, id: str, news: asyncio.Event) -> Outcome:
             found = Pending()  # the host restarts: the message is stored, so its end will come
         if not isinstance(found, Pending):
             return found
+        if found.why and not told:
+            told = found.why
+            screen.note(told)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_AGAIN):
                 await news.wait()

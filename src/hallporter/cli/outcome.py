@@ -14,14 +14,16 @@ _HOPELESS = {
     "waiting": "the message waits for a trigger: nobody was asked to answer it",
     "omitted": "the message was left out: too many waited at once",
     "stopped": "the answer was stopped",
-    "failed": "the turn failed",
+    "failed": "the turn failed; the chat's next message tries again",
     "gave_up": "the agent failed again and again, and the host gave up",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Nothing is settled yet."""
+    """Nothing is settled yet; `why` tells of a failure that will be tried again."""
+
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,12 @@ def outcome(fate: Mapping[str, Any]) -> Outcome:
     turn = fate.get("turn") or {}
     if state == "command":
         return Noticed()
+    why = turn.get("why") or next(
+        (step["why"] for step in reversed(fate["steps"]) if step.get("why")), ""
+    )
+    if state == "failed" and fate.get("retry_at"):
+        return Pending(f"no answer yet ({why}): it is being tried again")
     if state in _HOPELESS:
-        why = turn.get("why") or next(
-            (step["why"] for step in reversed(fate["steps"]) if step.get("why")), ""
-        )
         return Hopeless(_HOPELESS[state] + (f" ({why})" if why else ""))
     if turn.get("state") == "running":
         return Pending()

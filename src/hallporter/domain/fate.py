@@ -57,6 +57,7 @@ class Fate:
     steps: tuple[Step, ...]
     replies: tuple[MessageId, ...]
     turn: Turn | None
+    retry_at: datetime | None = None  # of a failed one that comes again by itself
 
 
 def held_by(message: Message, turns: Sequence[Turn]) -> Sequence[Turn]:
@@ -76,6 +77,7 @@ def tell(
     notes: Sequence[Note],
     replies: Sequence[Message],
     outgoing: Sequence[Outgoing],
+    retry_at: datetime | None = None,
 ) -> Fate:
     """Put the records of one message in order. `turns` are those that were given it, or made it."""
     by_id = {turn.id: turn for turn in turns}
@@ -99,14 +101,15 @@ def tell(
         for reply in replies
         if (row := sent.get(reply.id)) is not None
     )
-    steps.extend(_closing(message))
     steps.sort(key=lambda step: step.at)
+    steps.extend(_closing(message, steps[-1].at, retry_at))
     return Fate(
         message=message,
         state=str(message.state),
         steps=tuple(steps),
         replies=tuple(reply.id for reply in replies if reply.kind is Kind.REPLY),
         turn=turns[-1] if turns else None,
+        retry_at=retry_at if message.state is State.FAILED else None,
     )
 
 
@@ -135,12 +138,16 @@ def _from_note(note: Note, turn: Turn) -> Step:
             return Step(note.at, text, note.why)
 
 
-def _closing(message: Message) -> list[Step]:
-    # What no note of a turn says: these states are reached between turns.
+def _closing(message: Message, last: datetime, retry_at: datetime | None) -> list[Step]:
+    # What no note of a turn says: how it stands between turns.
     match message.state:
         case State.OMITTED:
-            return [Step(message.at, "left out: too many messages waited at once")]
+            return [Step(last, "left out: too many messages waited at once")]
         case State.GAVE_UP:
-            return [Step(message.at, "given up after repeated failures")]
+            return [Step(last, "given up after repeated failures")]
+        case State.FAILED if retry_at is not None:
+            return [Step(retry_at, "will be tried again")]
+        case State.FAILED:
+            return [Step(last, "waits for the chat's next message, which tries again")]
         case _:
             return []

@@ -45,6 +45,11 @@ class Settings:
     groups: Mapping[str, Mapping[str, Any]]
     channels: Mapping[str, Mapping[str, object]]
 
+    def kind_for(self, folder: str, stored: Mapping[str, object]) -> str:
+        """The kind alone: also of an agent that could not be started as it is set."""
+        own = self.groups.get(folder.casefold(), {})
+        return str({**self.agent, **stored, **own}["kind"])
+
     def agent_for(self, folder: str, stored: Mapping[str, object]) -> AgentSettings:
         """Who answers a group: its own file's values, then those `stored` with it, then `[agent]`.
 

@@ -45,6 +45,9 @@ class SqlGroups:
     def main(self) -> Group | None:
         return _first(self._run("group_main"))
 
+    def count(self) -> int:
+        return int(self._run("group_count")[0]["count"])
+
     def all(self) -> Sequence[Group]:
         return [_group(row) for row in self._run("group_all")]
 

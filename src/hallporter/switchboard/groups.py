@@ -38,7 +38,7 @@ class NewGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupChange:
-    """Only what is given changes."""
+    """Only what is given changes; an agent setting of None goes back to the house's own."""
 
     name: str | None = None
     trigger: str | None = None
@@ -151,7 +151,8 @@ class Groups:
         agent = group.agent
         if change.agent is not None:
             self._refuse_fixed(group.folder, change.agent)
-            agent = self._check_agent({**group.agent, **change.agent})
+            merged = {**group.agent, **change.agent}
+            agent = self._check_agent({k: v for k, v in merged.items() if v is not None})
         changed = replace(
             group,
             name=group.name if change.name is None else _checked_name(change.name),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hallporter.domain.errors import AgentRefusedError
 from hallporter.domain.happening import TurnChanged
 from hallporter.domain.message import State
 from hallporter.domain.slash import SAYS, Slash
@@ -71,7 +72,6 @@ class SlashLines:
 
     def _status(self, tx: Tx, group: Group) -> str:
         chat = tx.chats.lock(group.chat)
-        settings = self._agent_of(group)
         health = self._engine.health()
         turn = tx.turns.open_in(group.chat)
         if turn is not None:
@@ -86,10 +86,17 @@ class SlashLines:
         return "\n".join(
             [
                 f"**{group.name}**: {doing}.",
-                f"- agent: {settings.kind}, sandbox: {settings.sandbox}",
+                f"- {self._who(group)}",
                 f"- in the whole house: {health.running} running, {health.waiting} waiting",
             ]
         )
+
+    def _who(self, group: Group) -> str:
+        try:
+            settings = self._agent_of(group)
+        except AgentRefusedError as error:
+            return f"the agent cannot be started: {error.message}"
+        return f"agent: {settings.kind}, sandbox: {settings.sandbox}"
 
     def _stop(self, tx: Tx, line: Message) -> str:
         """R10: one transaction; whoever still works writes under an epoch that no longer counts."""

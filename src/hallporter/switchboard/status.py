@@ -100,7 +100,7 @@ class Status:
 
         def fn(tx: Tx) -> tuple[Mapping[str, int], Mapping[str, int], Sequence[Turn], int]:
             counts = tx.messages.counts(), tx.outbox.counts()
-            return (*counts, tx.turns.failures(since), len(tx.groups.all()))
+            return (*counts, tx.turns.failures(since), tx.groups.count())
 
         messages, outbox, failures, groups = await self._store.read(fn)
         return Report(

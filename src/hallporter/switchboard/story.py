@@ -95,5 +95,12 @@ def _fate(tx: Tx, message: Message) -> Fate:
         had = {turn.id for turn in turns}
         replies = [r for r in tx.messages.replies(message.chat, message.seq) if r.turn in had]
         outgoing = tx.outbox.of_messages([reply.id for reply in replies])
-    notes = tx.turns.notes([turn.id for turn in turns])
-    return tell(message, turns=turns, notes=notes, replies=replies, outgoing=outgoing)
+    chat = tx.chats.get(message.chat)
+    return tell(
+        message,
+        turns=turns,
+        notes=tx.turns.notes([turn.id for turn in turns]),
+        replies=replies,
+        outgoing=outgoing,
+        retry_at=chat.not_before or chat.woken_at if chat is not None else None,
+    )

@@ -89,6 +89,7 @@ CREATE TABLE outbox (
     why     TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE INDEX outbox_pending ON outbox (chat, number) WHERE state = 'pending';
+CREATE INDEX outbox_unsent ON outbox (state) WHERE state <> 'sent';
 CREATE INDEX outbox_message ON outbox (message);
 
 CREATE TABLE outbox_parts (

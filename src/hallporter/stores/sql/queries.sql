@@ -92,7 +92,8 @@ ORDER BY seq;
 SELECT * FROM messages WHERE turn = :turn AND kind = 'reply' ORDER BY seq;
 
 -- name: message_counts
-SELECT state, COUNT(*) AS count FROM messages WHERE state IS NOT NULL GROUP BY state;
+SELECT state, COUNT(*) AS count FROM messages
+WHERE state IN ('waiting', 'queued', 'running', 'failed') GROUP BY state;
 
 -- name: turn_add
 INSERT INTO turns (
@@ -162,7 +163,7 @@ UPDATE outbox SET state = :state, why = :why WHERE number = :number;
 SELECT * FROM outbox WHERE message = :message;
 
 -- name: outbox_counts
-SELECT state, COUNT(*) AS count FROM outbox GROUP BY state;
+SELECT state, COUNT(*) AS count FROM outbox WHERE state <> 'sent' GROUP BY state;
 
 -- name: group_add
 INSERT INTO groups (
@@ -188,6 +189,9 @@ SELECT * FROM groups WHERE folder_key = :folder_key;
 
 -- name: group_main
 SELECT * FROM groups WHERE is_main = 1;
+
+-- name: group_count
+SELECT COUNT(*) AS count FROM groups;
 
 -- name: group_all
 SELECT * FROM groups ORDER BY is_main DESC, folder_key;
