@@ -44,16 +44,17 @@ class Panel:
         """The share of the full width that a value gets when `most` gets all of it."""
         if not self.floor:
             return value / most
-        # A bar of no length would look like a missing one.
-        return max(0.01, math.log(value / self.floor) / math.log(most / self.floor))
+        # A bar of no length would look like a missing one; a difference may even be negative.
+        beyond = max(value / self.floor, 1.0)
+        return max(0.01, math.log(beyond) / math.log(most / self.floor))
 
 
 PANELS = (
     Panel(
         title="Milliseconds, logarithmic: shorter is better",
         labels={
-            "cold.above": "message → agent has it",
-            "warm.file": "follow-up → agent has it",
+            "cold.above": "message → agent, beyond the spawn",
+            "warm.file": "follow-up → agent",
             "warm.delivered": "answer → delivered",
         },
         floor=1.0,

@@ -15,7 +15,7 @@ import uvicorn
 
 from hallporter import logs
 from hallporter.clock import SystemClock
-from hallporter.domain.errors import ConflictError, InvalidSettingsError
+from hallporter.domain.errors import AgentRefusedError, ConflictError, InvalidSettingsError
 from hallporter.home import hold, open_home
 from hallporter.settings import environment, load
 from hallporter.wiring import build
@@ -70,9 +70,9 @@ async def _run(home: Home, loaded: Loaded, held: Hold, door: socket.socket) -> N
     ending = _signals()
     async with asyncio.TaskGroup() as tasks, build(home, loaded, tasks) as rooms:
         await rooms.sandboxes.sweep()  # R7: before the first claim
-        await rooms.sandboxes.probe()
         if await rooms.groups.ensure_main() is not None:
             log.info("group.made", folder="main", chat="web:main")
+        await rooms.sandboxes.probe(await _named_sandboxes(rooms, loaded))
         for channel in rooms.channels:
             await channel.connect(rooms.intake)
         recovered = await rooms.store.write(rooms.clerk.recover)
@@ -107,6 +107,16 @@ async def _run(home: Home, loaded: Loaded, held: Hold, door: socket.socket) -> N
         for channel in rooms.channels:
             await channel.disconnect()
     log.info("ended")
+
+
+async def _named_sandboxes(rooms: Rooms, loaded: Loaded) -> set[str]:
+    """What groups ask for besides the house's own choice."""
+    names = set()
+    for group in await rooms.groups.all():
+        # A group that asks for the impossible hears of it in its chat, not here.
+        with contextlib.suppress(AgentRefusedError):
+            names.add(loaded.settings.agent_for(group.folder, group.agent).sandbox)
+    return names
 
 
 async def _say_goodbye(rooms: Rooms, living: asyncio.Task[None]) -> None:

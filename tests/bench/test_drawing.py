@@ -40,7 +40,9 @@ def test_a_linear_scale_keeps_proportions() -> None:
     assert panel.length(5.0, 20.0) == 0.25
 
 
-@pytest.mark.parametrize(("value", "length"), [(1000.0, 1.0), (31.6227766, 0.5), (1.0, 0.01)])
+@pytest.mark.parametrize(
+    ("value", "length"), [(1000.0, 1.0), (31.6227766, 0.5), (1.0, 0.01), (-2.0, 0.01)]
+)
 def test_a_logarithmic_scale_keeps_ratios_and_hides_no_bar(value: float, length: float) -> None:
     panel = Panel(title="t", labels={}, floor=1.0)
     assert panel.length(value, 1000.0) == pytest.approx(length)

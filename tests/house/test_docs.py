@@ -19,7 +19,7 @@ from hallporter.settings.keys import ALIASES, TABLES, dotted
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
-PICTURES = sorted(DOCS.rglob("*.svg"))
+PICTURES = sorted((DOCS / "pictures").glob("*.svg"))
 
 # Whoever reads a page is sent nowhere else.
 HOSTS = {"127.0.0.1", "keepachangelog.com", "semver.org"}

@@ -307,6 +307,12 @@ def _lay_out(name: AgentId, brief: Brief, equipment: Equipment) -> tuple[Tray, R
 
 def _launch(name: AgentId, brief: Brief, equipment: Equipment, sandbox: Sandbox) -> Launch:
     settings = brief.settings
+    if settings.network == "open" and sandbox.name != "process":
+        message = (
+            "network = 'open' is not part of this version: a sandbox has no network;"
+            " take the setting out, or use sandbox = 'process', which has the host's"
+        )
+        raise AgentRefusedError(message)
     mounts = equipment.premises.mounts(brief.group)
     environment = {
         "HALLPORTER_WORKSPACE": "/workspace",
