@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hallporter
-from hallporter.agents.sandboxed import Equipment, SandboxedAgents
+from hallporter.agents.launching import Equipment
+from hallporter.agents.sandboxed import SandboxedAgents
 from hallporter.agents.source import readable_source
 from hallporter.agents.workspace import Premises
 from hallporter.api.app import create_app

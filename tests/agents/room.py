@@ -12,8 +12,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import hallporter
+from hallporter.agents.launching import Equipment
 from hallporter.agents.live import Patience
-from hallporter.agents.sandboxed import Equipment, SandboxedAgents
+from hallporter.agents.sandboxed import SandboxedAgents
 from hallporter.agents.workspace import Premises
 from hallporter.clock import SystemClock
 from hallporter.domain.brief import AgentSettings, Batch, Block, Brief, Exit, LateBlock, Line

@@ -790,6 +790,7 @@ async def test_folders_differ_by_more_than_letter_case_and_one_group_is_main(
     await store.write(lambda tx: tx.groups.add(other))
 
     assert await store.read(lambda tx: tx.groups.all()) == [GROUP, other]
+    assert await store.read(lambda tx: tx.groups.count()) == 2
 
 
 async def test_a_group_changes_and_goes(store: Store) -> None:

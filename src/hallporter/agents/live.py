@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from hallporter.agents.hearing import Hearing
 from hallporter.agents.wording import file_of, stdin_of
 from hallporter.domain.brief import Block, Exit, LateBlock
-from hallporter.domain.coverage import Given, cover
-from hallporter_wire.blocks import Block as WireBlock
-from hallporter_wire.blocks import BlockReader, Malformed
+from hallporter.domain.coverage import Given
+from hallporter_wire.blocks import BlockReader
 from hallporter_wire.follow_up import file_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from datetime import datetime
 
     from hallporter.agents.run_log import RunLog
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _CHUNK = 1 << 16  # bytes
-_MAX_SESSION_ID = 1024  # characters; it is read with every row of its chat
-_MAX_WHY = 500  # characters of a program's own words in a notice to the chat
+_MAX_UNHEARD = 256  # blocks that wait to be stored before the program is no longer read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +74,7 @@ State = Busy | Warm | Closing | Gone
 
 
 class LiveAgent:
-    """Reads the program's blocks and works out how far each reaches (R2, R3)."""
+    """Talks to one process from its first word to its exit, through as many turns as it lives."""
 
     def __init__(
         self,
@@ -87,13 +86,12 @@ class LiveAgent:
         run_log: RunLog,
         clock: Clock,
         speaks_through: bool,
-        on_late: Callable[[LateBlock], None],
+        on_late: Callable[[LateBlock], Awaitable[None]],
         patience: Patience,
     ) -> None:
         self.name = name
         self.brief = brief
         self.epoch = brief.epoch
-        self.speaks_through = speaks_through
         self.state: State = Busy()
         self.started_at = clock.now()
         self.rested = asyncio.Event()  # no turn is open
@@ -103,14 +101,19 @@ class LiveAgent:
         self._clock = clock
         self._on_late = on_late
         self._patience = patience
+        self._hearing = Hearing(
+            first=Given(through=brief.batch.through, file=None),
+            speaks_through=speaks_through,
+            is_lying=tray.has,
+            emit=self._emit,
+            doubt=patience.closing_marker,
+        )
         self._events: asyncio.Queue[Block | Exit] = asyncio.Queue()
-        self._given: list[Given] = [Given(through=brief.batch.through, file=None)]
-        self._covered = 0
+        self._late_words: asyncio.Queue[LateBlock] = asyncio.Queue()
+        self._heard = asyncio.Event()  # nothing stands in the way of reading on
+        self._heard.set()
         self._files = 0
         self._late = 0
-        self._last_had_text = False
-        self._held: WireBlock | None = None
-        self._held_until: asyncio.TimerHandle | None = None
         self._gone = asyncio.Event()
         self._ending: asyncio.Lock = asyncio.Lock()
 
@@ -119,6 +122,11 @@ class LiveAgent:
     @property
     def pid(self) -> int:
         return self._box.pid
+
+    @property
+    def speaks_through(self) -> bool:
+        """Whether its blocks say how far they reach."""
+        return self._hearing.speaks_through
 
     @property
     def settings(self) -> AgentSettings:
@@ -140,7 +148,7 @@ class LiveAgent:
         self.epoch = brief.epoch
         self.state = Busy()
         self.rested.clear()
-        self._given.clear()
+        self._hearing.forget()
 
     def rest(self, *, is_kept: bool) -> None:
         """The turn is over: what still comes is late (R8)."""
@@ -160,8 +168,8 @@ class LiveAgent:
             log.exception("agent.broke", agent=self.name)
             self._box.kill()
         code = await self._box.wait()
-        self._let_go()
-        taken = max((given.through for given in self._given if self._is_taken(given)), default=0)
+        self._hearing.end(code)
+        taken = self._hearing.taken()
         self.state = Gone(code)
         self._run_log.close(f"exit code {code}")
         self._events.put_nowait(Exit(code=code, taken=taken, why=_reason(code)))
@@ -171,7 +179,9 @@ class LiveAgent:
     # --- for the seat -----------------------------------------------------------------------
 
     async def next_event(self) -> Block | Exit:
-        return await self._events.get()
+        event = await self._events.get()
+        self._judge_pace()
+        return event
 
     def give(self, batch: Batch) -> bool:
         """A follow-up as a file; False when the agent is ending."""
@@ -180,7 +190,7 @@ class LiveAgent:
         self._files += 1
         name = file_name(self._files)
         content = file_of(self.brief, batch, self._clock.now())
-        self._given.append(Given(through=batch.through, file=name))
+        self._hearing.expect(Given(through=batch.through, file=name))
         # Not in a thread: a block that is read between the write and its note would be misjudged.
         self._tray.put(name, content)
         log.debug("batch.written", agent=self.name, file=name, through=batch.through)
@@ -234,6 +244,7 @@ class LiveAgent:
 
     async def _talk(self) -> None:
         async with asyncio.TaskGroup() as tasks:
+            late = tasks.create_task(self._tell_late(), name=f"late:{self.name}")
             pipes = [
                 tasks.create_task(self._write_stdin(), name=f"stdin:{self.name}"),
                 tasks.create_task(self._read_stderr(), name=f"stderr:{self.name}"),
@@ -244,6 +255,14 @@ class LiveAgent:
             await asyncio.wait(pipes, timeout=self._patience.farewell.total_seconds())
             for pipe in pipes:
                 pipe.cancel()
+            await self._late_words.join()
+            late.cancel()
+
+    async def _tell_late(self) -> None:
+        while True:
+            await self._on_late(await self._late_words.get())
+            self._late_words.task_done()
+            self._judge_pace()
 
     async def _write_stdin(self) -> None:
         stdin = self._box.stdin
@@ -264,54 +283,10 @@ class LiveAgent:
         while data := await self._box.stdout.read(_CHUNK):
             self._run_log.write("stdout", data)
             for found in reader.feed(data):
-                self._on_block(found)
+                self._hearing.hear(found)
+            await self._heard.wait()
         for found in reader.close():
-            self._on_block(found)
-
-    def _on_block(self, found: WireBlock | Malformed) -> None:
-        self._drop_held()  # NanoClaw's closing marker: the real answer has followed
-        if isinstance(found, Malformed):
-            log.warning("block.malformed", agent=self.name, reason=found.reason)
-            self._emit(_error(f"the agent's output could not be read ({found.reason})"))
-            return
-        if found.status == "error":
-            self._emit(_error(found.error or found.result or "the agent reported an error"))
-            return
-        was_text, self._last_had_text = self._last_had_text, bool(found.result)
-        if found.through is not None:
-            self.speaks_through = True
-        if self.speaks_through:
-            self._emit_success(found, found.through or 0, idle=found.idle is not False)
-        elif not found.result and was_text and self._given and self._is_taken(self._given[-1]):
-            self._hold(found)
-        else:
-            self._emit_foreign(found)
-
-    def _emit_foreign(self, found: WireBlock) -> None:
-        """R3: one batch is out at a time, and the program does not say what it answers."""
-        outstanding = self._given[-1] if self._given else None
-        is_gone = outstanding is None or self._is_taken(outstanding)
-        reach = cover(outstanding, is_file_gone=is_gone, before=self._covered)
-        if reach.idle:
-            self._given.clear()
-        self._covered = reach.through
-        self._emit_success(found, reach.through, idle=reach.idle)
-
-    def _emit_success(self, found: WireBlock, through: int, *, idle: bool) -> None:
-        session_id = found.session_id
-        if session_id is not None and len(session_id) > _MAX_SESSION_ID:
-            log.warning("session.id_too_long", agent=self.name, chars=len(session_id))
-            session_id = None
-        self._emit(
-            Block(
-                is_error=False,
-                text=found.result,
-                session_id=session_id,
-                error="",
-                through=through,
-                idle=idle,
-            )
-        )
+            self._hearing.hear(found)
 
     def _emit(self, block: Block) -> None:
         match self.state:
@@ -322,45 +297,27 @@ class LiveAgent:
                 self._say_late(block.text)
             case _:
                 self._events.put_nowait(block)
+                self._judge_pace()
 
     def _say_late(self, text: str | None) -> None:
         if text:
             self._late += 1
-            self._on_late(
-                LateBlock(
-                    agent=self.name,
-                    number=self._late,
-                    chat=self.brief.chat,
-                    epoch=self.epoch,
-                    text=text,
-                )
+            block = LateBlock(
+                agent=self.name,
+                number=self._late,
+                chat=self.brief.chat,
+                epoch=self.epoch,
+                text=text,
             )
+            self._late_words.put_nowait(block)
+            self._judge_pace()
 
-    def _hold(self, found: WireBlock) -> None:
-        loop = asyncio.get_running_loop()
-        self._held = found
-        delay = self._patience.closing_marker.total_seconds()
-        self._held_until = loop.call_later(delay, self._let_go)
-
-    def _let_go(self) -> None:
-        """No block has followed, so the null block was an answer."""
-        held = self._held
-        self._drop_held()
-        if held is not None:
-            self._emit_foreign(held)
-
-    def _drop_held(self) -> None:
-        if self._held_until is not None:
-            self._held_until.cancel()
-        self._held = self._held_until = None
-
-    def _is_taken(self, given: Given) -> bool:
-        return given.file is None or not self._tray.has(given.file)
-
-
-def _error(why: str) -> Block:
-    why = why if len(why) <= _MAX_WHY else f"{why[:_MAX_WHY]}…"
-    return Block(is_error=True, text=None, session_id=None, error=why, through=0, idle=False)
+    def _judge_pace(self) -> None:
+        """A program that talks faster than its words can be stored must wait."""
+        if self._events.qsize() + self._late_words.qsize() < _MAX_UNHEARD:
+            self._heard.set()
+        else:
+            self._heard.clear()
 
 
 def _reason(code: int) -> str:

@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
 
+from hallporter.agents.launching import COMMAND, launch_of, lay_out
 from hallporter.agents.live import LiveAgent, Patience, Warm
-from hallporter.agents.run_log import RunLog
-from hallporter.agents.tray import Tray
-from hallporter.agents.workspace import GROUP, RUNNER_PATH, mounts_of_arguments
-from hallporter.domain.brief import Exit, Launch, Limits
+from hallporter.agents.seat import SandboxedSeat
 from hallporter.domain.errors import AgentFailedError, AgentRefusedError, FencedError
 from hallporter.domain.ids import AgentId
 from hallporter.switchboard.status import LiveAgentInfo
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 
-    from hallporter.agents.workspace import Premises
-    from hallporter.domain.brief import AgentSettings, Batch, Block, Brief, LateBlock
+    from hallporter.agents.launching import Equipment
+    from hallporter.domain.brief import Brief, LateBlock
     from hallporter.domain.ids import ChatId, Folder
     from hallporter.ports import Clock, Sandbox
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Equipment:
-    """What a program finds around it."""
-
-    premises: Premises
-    python: str  # an interpreter that runs inside the sandboxes
-    max_output_size: int  # bytes of stdout and of stderr that a log keeps
 
 
 class SandboxedAgents:
@@ -153,9 +141,9 @@ class SandboxedAgents:
         try:
             sandbox = self._sandbox_for(brief.settings.sandbox)
             name = AgentId(f"hallporter-{folder}-{int(self._clock.now().timestamp() * 1000)}")
-            tray, run_log = await asyncio.to_thread(_lay_out, name, brief, equipment)
+            tray, run_log = await asyncio.to_thread(lay_out, name, brief, equipment)
             try:
-                box = await sandbox.launch(_launch(name, brief, equipment, sandbox))
+                box = await sandbox.launch(launch_of(name, brief, equipment, sandbox))
             except BaseException as error:
                 run_log.close(f"not started: {error}")
                 raise
@@ -169,8 +157,8 @@ class SandboxedAgents:
             tray=tray,
             run_log=run_log,
             clock=self._clock,
-            speaks_through=brief.settings.kind != "command",
-            on_late=self._pass_on_late,
+            speaks_through=brief.settings.kind != COMMAND,
+            on_late=self._late,
             patience=self._patience,
         )
         self._live[folder] = agent
@@ -206,9 +194,6 @@ class SandboxedAgents:
                 return
             await self._clock.sleep(left)
 
-    def _pass_on_late(self, block: LateBlock) -> None:
-        self._spawn(self._late(block), f"late:{block.agent}")
-
     async def _late(self, block: LateBlock) -> None:
         try:
             await self._on_late(block)
@@ -217,124 +202,11 @@ class SandboxedAgents:
         except Exception:  # the border to the switchboard: a late word must not end its agent
             log.exception("block.late_failed", agent=block.agent)
 
-    def _spawn(self, work: Awaitable[object], name: str) -> None:
+    def _spawn(self, work: Coroutine[object, object, None], name: str) -> None:
         if self._tasks is None:
             raise AgentRefusedError("the agents room is not open")
-        self._tasks.create_task(_finish(work), name=name)
-
-
-class SandboxedSeat:
-    """`ports.Seat`: one agent during one turn, replaced once if a warm one turns out dead."""
-
-    def __init__(
-        self,
-        agent: LiveAgent,
-        brief: Brief,
-        *,
-        is_warm: bool,
-        start_anew: Callable[[Brief], Awaitable[LiveAgent]],
-    ) -> None:
-        self.agent = agent
-        self.is_dismissed = False
-        self._brief = brief
-        self._is_warm = is_warm
-        self._start_anew = start_anew
-        self._is_over = False
-        self._lock = asyncio.Lock()
-
-    @property
-    def takes_more(self) -> bool:
-        return self.agent.speaks_through
-
-    def events(self) -> SandboxedSeat:
-        return self
-
-    def __aiter__(self) -> SandboxedSeat:
-        return self
-
-    async def __anext__(self) -> Block | Exit:
-        if self._is_over:
-            raise StopAsyncIteration
-        event = await self.agent.next_event()
-        if self._is_warm and isinstance(event, Exit) and event.taken == 0:
-            # R9: it died before it took up its file: no failure, a fresh one at once.
-            async with self._lock:
-                self._is_warm = False
-                self.agent = await self._start_anew(self._brief)
-            event = await self.agent.next_event()
-        self._is_warm = False
-        self._is_over = isinstance(event, Exit)
-        return event
-
-    async def feed(self, batch: Batch) -> bool:
-        async with self._lock:
-            # Kept also when it cannot be given: a fresh agent gets all of it.
-            self._brief = replace(self._brief, batch=_joined(self._brief.batch, batch))
-            return self.agent.give(batch)
-
-    async def stop(self) -> None:
-        self._is_warm = False  # its exit is wanted: nobody takes its place
-        async with self._lock:
-            await self.agent.stop()
-
-    def dismiss(self) -> None:
-        self.is_dismissed = True
-
-
-async def _finish(work: Awaitable[object]) -> None:
-    await work
-
-
-def _joined(first: Batch, second: Batch) -> Batch:
-    return replace(second, lines=first.lines + second.lines, omitted=first.omitted + second.omitted)
+        self._tasks.create_task(work, name=name)
 
 
 def _resting_since(agent: LiveAgent) -> float:
     return agent.state.since.timestamp() if isinstance(agent.state, Warm) else 0.0
-
-
-def _lay_out(name: AgentId, brief: Brief, equipment: Equipment) -> tuple[Tray, RunLog]:
-    """The folders as a fresh agent must find them (R7)."""
-    premises = equipment.premises
-    tray = Tray(premises.ipc(brief.group))
-    try:
-        premises.prepare(brief.group)
-        tray.empty()
-    except OSError as error:
-        raise AgentFailedError(f"the agent's folders cannot be used: {error}") from error
-    return tray, RunLog(premises.group(brief.group), name, equipment.max_output_size)
-
-
-def _launch(name: AgentId, brief: Brief, equipment: Equipment, sandbox: Sandbox) -> Launch:
-    settings = brief.settings
-    if settings.network == "open" and sandbox.name != "process":
-        message = (
-            "network = 'open' is not part of this version: a sandbox has no network;"
-            " take the setting out, or use sandbox = 'process', which has the host's"
-        )
-        raise AgentRefusedError(message)
-    mounts = equipment.premises.mounts(brief.group)
-    environment = {
-        "HALLPORTER_WORKSPACE": "/workspace",
-        "HALLPORTER_SANDBOX": sandbox.name,
-        "CLAUDE_CONFIG_DIR": "/home/node/.claude",
-        "TZ": brief.timezone,
-    }
-    if settings.kind == "command":
-        mounts = (*mounts, *mounts_of_arguments(settings.command))
-        argv = settings.command
-    else:
-        environment["PYTHONPATH"] = RUNNER_PATH
-        argv = (equipment.python, "-S", "-m", "hallporter_runner", settings.kind)
-    return Launch(
-        name=name,
-        argv=argv,
-        mounts=mounts,
-        workdir=GROUP,
-        environment=environment,
-        limits=_limits(settings),
-    )
-
-
-def _limits(settings: AgentSettings) -> Limits:
-    return Limits(memory=settings.memory, pids=settings.pids, cpus=settings.cpus)
