@@ -67,4 +67,4 @@ def _mounts(home: Path) -> tuple[Mount, ...]:
         added_at=SystemClock().now(),
     )
     premises.prepare(group)
-    return (*premises.mounts(group), *mounts_of_arguments(AGENT))
+    return (*premises.mounts(group), *mounts_of_arguments(AGENT, home))

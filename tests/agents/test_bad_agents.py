@@ -185,3 +185,20 @@ async def _end(seconds: str) -> None:
     for pid in boxes.sleepers(seconds):
         os.kill(pid, signal.SIGKILL)
     await until(lambda: not boxes.sleepers(seconds))
+
+
+async def test_a_program_that_talks_faster_than_we_write_is_heard_in_full_and_in_order(
+    house: RealHouse,
+) -> None:
+    count = 600
+    house.employ(bad("chatters", str(count)))
+    message = await house.hear("tell me everything")
+
+    fate = await house.settled(message, "answered")
+    async with asyncio.timeout(20):
+        while len(fate.replies) <= count:
+            fate = await house.house.fate(message)
+
+    texts = await house.house.store.read(lambda tx: tx.messages.page(message.chat, 0, 2 * count))
+    said = [one.text for one in texts if one.is_bot]
+    assert said == [*(f"word {number}" for number in range(count)), "done"]

@@ -8,6 +8,7 @@ import pytest
 
 from hallporter.agents.workspace import Premises, mounts_of_arguments
 from hallporter.domain.brief import Mount
+from hallporter.domain.errors import AgentRefusedError
 from tests.agents.room import SOURCE, group
 
 SECRETS = (".env", "hallporter.toml", "hallporter.db", "run", "store", "data", "policy")
@@ -100,7 +101,8 @@ def test_a_program_that_is_named_by_its_path_is_shown_there_and_read_only(tmp_pa
     program = tmp_path / "agent.py"
     program.touch()
 
-    (mount,) = mounts_of_arguments(("python3", str(program), "--fast", str(program)))
+    argv = ("python3", str(program), "--fast", str(program))
+    (mount,) = mounts_of_arguments(argv, tmp_path / "home")
 
     assert (mount.source, mount.target, mount.writable) == (program, str(program), False)
 
@@ -108,5 +110,13 @@ def test_a_program_that_is_named_by_its_path_is_shown_there_and_read_only(tmp_pa
 @pytest.mark.parametrize(
     "argument", ["python3", "agent.py", "/usr/bin/env", "/workspace/group/agent.py", "--x=/etc"]
 )
-def test_what_is_there_already_or_nowhere_is_not_mounted(argument: str) -> None:
-    assert mounts_of_arguments((argument,)) == ()
+def test_what_is_there_already_or_nowhere_is_not_mounted(argument: str, tmp_path: Path) -> None:
+    assert mounts_of_arguments((argument,), tmp_path) == ()
+
+
+def test_a_command_cannot_show_the_home_to_its_program(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    for folder in ("/", str(tmp_path), str(home)):
+        with pytest.raises(AgentRefusedError, match="the whole home lies in it"):
+            mounts_of_arguments(("ls", folder), home)

@@ -134,15 +134,20 @@ async def network(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
                 yield FakeNetwork(front, FakeChannel(limit=MIN_LIMIT))
 
 
+@pytest.mark.requirement("channel.port.name")
 async def test_it_has_a_name(network: Network) -> None:
     assert network.channel.name
 
 
+@pytest.mark.requirement("channel.port.owns-jid")
 async def test_it_owns_its_own_chats_only(network: Network) -> None:
     assert network.channel.owns(network.chat)
     assert not any(network.channel.owns(ChatId(chat)) for chat in network.strangers)
 
 
+@pytest.mark.requirement(
+    "channel.port.connect", "channel.port.is-connected", "channel.port.disconnect"
+)
 async def test_its_health_follows_the_connection(network: Network) -> None:
     assert not network.channel.health().ok
     assert network.channel.health().why
@@ -173,6 +178,7 @@ async def test_the_chat_itself_is_made_known(network: Network) -> None:
     assert chat.channel == network.channel.name
 
 
+@pytest.mark.requirement("channel.port.send-message", "channel.port.many-networks")
 async def test_what_was_sent_can_be_seen(network: Network) -> None:
     await network.connect()
     await network.send("good day", "m_1")
@@ -189,6 +195,7 @@ async def test_a_repeat_under_the_same_id_is_shown_once_where_ids_are_taken(
     assert list(await network.shown()) == ["good day"] * times
 
 
+@pytest.mark.requirement("channel.port.typing-optional")
 async def test_typing_is_shown_without_trouble(network: Network) -> None:
     await network.connect()
     await network.channel.typing(network.chat, is_typing=True)

@@ -48,6 +48,7 @@ async def test_the_probe_says_that_it_works(sandbox: Sandbox) -> None:
     assert (await sandbox.probe()).problem == ""
 
 
+@pytest.mark.requirement("sandbox.container.interactive-stdin")
 async def test_what_is_written_to_stdin_comes_back_on_stdout(sandbox: Sandbox) -> None:
     words = b"\x00\xff words\n" * 100_000
 
@@ -289,6 +290,7 @@ async def test_what_it_forked_is_gone_after_a_kill(sandbox: Sandbox) -> None:
     assert not boxes.sleepers(seconds)
 
 
+@pytest.mark.requirement("sandbox.container.removed-at-exit")
 async def test_what_it_forked_is_gone_after_its_end(sandbox: Sandbox) -> None:
     seconds = boxes.odd_seconds()
     box = await sandbox.launch(boxes.forking(seconds))

@@ -57,6 +57,7 @@ async def logged(host: Host, event: str) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.requirement("host.interface.chat-messages")
 async def test_a_new_home_gets_a_main_group_that_answers(tmp_path: Path) -> None:
     async with running(tmp_path / "home") as host, host.client() as client:
         groups = (await client.get("/api/groups")).json()["data"]

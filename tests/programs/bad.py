@@ -121,6 +121,13 @@ def killed() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def chatters(count: str) -> None:
+    for number in range(int(count)):
+        block(status="success", result=f"word {number}", through=1, idle=False)
+    block(status="success", result="done", through=1, idle=True)
+    sleep()
+
+
 DEEDS: dict[str, Callable[..., None]] = {
     deed.__name__: deed
     for deed in (
@@ -142,6 +149,7 @@ DEEDS: dict[str, Callable[..., None]] = {
         unknown_status,
         huge_session,
         killed,
+        chatters,
     )
 }
 

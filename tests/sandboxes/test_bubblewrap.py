@@ -42,6 +42,7 @@ async def python(sandbox: Bubblewrap, script: str, *words: str) -> object:
     return told
 
 
+@pytest.mark.requirement("sandbox.container.non-root-user")
 async def test_the_program_is_root_neither_inside_nor_outside(sandbox: Bubblewrap) -> None:
     seconds = boxes.odd_seconds()
     box = await sandbox.launch(boxes.shell('id -u; sleep "$1"; :', seconds))

@@ -214,6 +214,7 @@ async def test_failure_after_output_keeps_what_is_covered_and_replays_the_rest(
     assert await house.replies() == ["to one", "to two"]
 
 
+@pytest.mark.requirement("queue.running.follow-up-is-piped")
 @pytest.mark.rule("R6")
 async def test_only_messages_that_wake_the_chat_are_piped_and_the_others_ride_along(
     tmp_path: Path,

@@ -57,7 +57,7 @@ def launch_of(name: AgentId, brief: Brief, equipment: Equipment, sandbox: Sandbo
         "TZ": brief.timezone,
     }
     if settings.kind == COMMAND:
-        mounts = (*mounts, *mounts_of_arguments(settings.command))
+        mounts = (*mounts, *mounts_of_arguments(settings.command, equipment.premises.home))
         argv = settings.command
     else:
         environment["PYTHONPATH"] = RUNNER_PATH

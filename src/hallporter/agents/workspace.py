@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hallporter.agents.tray import ensure_folders
 from hallporter.domain.brief import Mount
+from hallporter.domain.errors import AgentRefusedError
 
 if TYPE_CHECKING:
     from hallporter.domain.group import Group
@@ -74,8 +75,18 @@ class Premises:
         return tuple(mounts)
 
 
-def mounts_of_arguments(argv: tuple[str, ...]) -> tuple[Mount, ...]:
-    """What a foreign program names by path is shown to it there, read-only."""
+def mounts_of_arguments(argv: tuple[str, ...], home: Path) -> tuple[Mount, ...]:
+    """What a foreign program names by path is shown to it there, read-only.
+
+    Raises `AgentRefusedError` for a folder with the home in it: keys and other groups are there.
+    """
     named = sorted({arg for arg in argv if arg.startswith("/") and not arg.startswith("/usr/")})
-    paths = [Path(arg) for arg in named]
-    return tuple(Mount(source=p, target=str(p), writable=False) for p in paths if p.exists())
+    paths = [path for path in map(Path, named) if path.exists()]
+    for path in paths:
+        if home.resolve().is_relative_to(path.resolve()):
+            message = (
+                f"the agent's command names {path}, and the whole home lies in it:"
+                " name the program's own folder instead"
+            )
+            raise AgentRefusedError(message, path=str(path))
+    return tuple(Mount(source=path, target=str(path), writable=False) for path in paths)
