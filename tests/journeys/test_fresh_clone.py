@@ -19,9 +19,17 @@ SETUP_PATIENCE = 600.0  # seconds: everything is installed from nothing
 PATIENCE = 60.0  # seconds
 
 
+# A coverage run must not follow into the clone: it is another tree.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+
+
 async def run(*argv: str, cwd: Path) -> str:
     process = await asyncio.create_subprocess_exec(
-        *argv, cwd=cwd, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        *argv,
+        cwd=cwd,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=ENVIRONMENT,
     )
     async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate()
@@ -54,8 +62,7 @@ async def make_run(folder: Path, port: int) -> AsyncIterator[asyncio.subprocess.
         f"PORT={port}",
         cwd=folder,
         stdin=asyncio.subprocess.DEVNULL,
-        # A coverage run must not follow into the clone: it is another tree.
-        env={name: value for name, value in os.environ.items() if not name.startswith("COV")},
+        env=ENVIRONMENT,
     )
     try:
         yield process
