@@ -67,46 +67,63 @@ async def offline(path: Path) -> AsyncIterator[ASGIApp]:
 
 
 async def _run(home: Home, loaded: Loaded, held: Hold, door: socket.socket) -> None:
-    ending = _signals()
     async with asyncio.TaskGroup() as tasks, build(home, loaded, tasks) as rooms:
-        await rooms.sandboxes.sweep()  # R7: before the first claim
-        if await rooms.groups.ensure_main() is not None:
-            log.info("group.made", folder="main", chat="web:main")
-        await rooms.sandboxes.probe(await _named_sandboxes(rooms, loaded))
-        for channel in rooms.channels:
-            await channel.connect(rooms.intake)
-        recovered = await rooms.store.write(rooms.clerk.recover)
-        if recovered:
-            log.warning("turns.recovered", count=recovered)
-        server = _Server(
-            uvicorn.Config(
-                rooms.app,
-                log_config=None,
-                access_log=False,
-                lifespan="off",
-                timeout_graceful_shutdown=_LAST_ANSWERS,
-            )
-        )
-        living = tasks.create_task(rooms.agents.serve(), name="agents")
-        delivering = tasks.create_task(rooms.delivery.serve(), name="delivery")
-        tasks.create_task(rooms.metrics.follow(rooms.feed), name="metrics")
-        running = tasks.create_task(rooms.engine.serve(rooms.exchange.run), name="engine")
-        answering = tasks.create_task(server.serve(sockets=[door]), name="http")
-        url = _url(door)
-        held.announce(url)
-        log.info("ready", url=url, home=str(home.path))
-        await ending.wait()
-        log.info("ending")
-        rooms.feed.close()  # open streams would hold the server back
-        server.should_exit = True
-        await rooms.engine.stop(_DRAIN)
-        await running
-        await _say_goodbye(rooms, living)
-        delivering.cancel()
-        await answering
-        for channel in rooms.channels:
-            await channel.disconnect()
+        with rooms.watch:
+            ending = _signals()
+            await _open_up(rooms, loaded)
+            await _live(rooms, tasks, held, door, ending)
     log.info("ended")
+
+
+async def _open_up(rooms: Rooms, loaded: Loaded) -> None:
+    """Put in order what an earlier host left, and see what works here."""
+    await rooms.sandboxes.sweep()  # R7: before the first claim
+    if await rooms.groups.ensure_main() is not None:
+        log.info("group.made", folder="main", chat="web:main")
+    await rooms.sandboxes.probe(await _named_sandboxes(rooms, loaded))
+    for channel in rooms.channels:
+        await channel.connect(rooms.intake)
+    recovered = await rooms.store.write(rooms.clerk.recover)
+    if recovered:
+        log.warning("turns.recovered", count=recovered)
+
+
+async def _live(
+    rooms: Rooms,
+    tasks: asyncio.TaskGroup,
+    held: Hold,
+    door: socket.socket,
+    ending: asyncio.Event,
+) -> None:
+    """From the first turn to the last; `ending` asks for an end."""
+    server = _Server(
+        uvicorn.Config(
+            rooms.app,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=_LAST_ANSWERS,
+        )
+    )
+    living = tasks.create_task(rooms.agents.serve(), name="agents")
+    delivering = tasks.create_task(rooms.delivery.serve(), name="delivery")
+    tasks.create_task(rooms.metrics.follow(rooms.feed), name="metrics")
+    running = tasks.create_task(rooms.engine.serve(rooms.exchange.run), name="engine")
+    answering = tasks.create_task(server.serve(sockets=[door]), name="http")
+    url = _url(door)
+    held.announce(url)
+    log.info("ready", url=url)
+    await ending.wait()
+    log.info("ending")
+    rooms.feed.close()  # open streams would hold the server back
+    server.should_exit = True
+    await rooms.engine.stop(_DRAIN)
+    await running
+    await _say_goodbye(rooms, living)
+    delivering.cancel()
+    await answering
+    for channel in rooms.channels:
+        await channel.disconnect()
 
 
 async def _named_sandboxes(rooms: Rooms, loaded: Loaded) -> set[str]:

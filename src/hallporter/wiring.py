@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ from hallporter.sandboxes.bubblewrap import Bubblewrap
 from hallporter.sandboxes.machine import interpreter
 from hallporter.sandboxes.process import Process
 from hallporter.sandboxes.stock import Stock
+from hallporter.sandboxes.watchman import on_duty
 from hallporter.settings import check_agent
 from hallporter.stores.feed import MemoryFeed
 from hallporter.stores.sqlite import open_store
@@ -44,6 +46,7 @@ from hallporter.switchboard.tokens import Tokens
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncIterator, Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from starlette.types import ASGIApp
 
@@ -73,6 +76,7 @@ class Rooms:
     metrics: Metrics
     channels: Sequence[Channel]
     sandboxes: Stock
+    watch: AbstractContextManager[None]  # over what the sandboxes run
     app: ASGIApp
 
 
@@ -86,7 +90,8 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
     feed = MemoryFeed()
     webchat = WebChat(feed=feed)
     channels: tuple[Channel, ...] = (webchat,)
-    stock = _stock(home, str(settings.agent["sandbox"]))
+    run = secrets.token_hex(4)
+    stock = _stock(home, run, str(settings.agent["sandbox"]))
 
     def channel_of(chat: ChatId) -> Channel | None:
         return next((channel for channel in channels if channel.owns(chat)), None)
@@ -201,6 +206,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             metrics=metrics,
             channels=channels,
             sandboxes=stock,
+            watch=on_duty(installation(home), run),
             app=create_app(desk),
         )
 
@@ -209,10 +215,10 @@ def _source(home: Home) -> Path:
     return readable_source(Path(hallporter.__file__).parents[1], home.run_dir / "source")
 
 
-def _stock(home: Home, preferred: str) -> Stock:
+def _stock(home: Home, run: str, preferred: str) -> Stock:
     label = installation(home)
-    plain = Process(installation=label, run_dir=home.run_dir / "boxes")
-    return Stock([Bubblewrap(installation=label), plain], preferred)
+    plain = Process(installation=label, run=run, run_dir=home.run_dir / "boxes")
+    return Stock([Bubblewrap(installation=label, run=run), plain], preferred)
 
 
 def _pool_sizes(host: HostSettings) -> Callable[[Pool], int]:

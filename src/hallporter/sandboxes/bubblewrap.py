@@ -73,11 +73,13 @@ class Bubblewrap:
         self,
         *,
         installation: str,
+        run: str = "0",
         uid: int = 1000,
         path: str = machine.PATH,
         hierarchies: Sequence[cgroups.Hierarchy] | None = None,
     ) -> None:
         self._installation = installation
+        self._run = run
         self._is_root = os.geteuid() == 0
         self._uid = uid if self._is_root else os.geteuid()
         self._path = path
@@ -162,7 +164,7 @@ class Bubblewrap:
             for mount in launch.mounts:
                 if mount.writable:
                     hand_over(mount.source, self._uid)
-        mark = leftovers.Mark(installation=self._installation, name=launch.name)
+        mark = leftovers.Mark(installation=self._installation, run=self._run, name=launch.name)
         with Handed() as handed, ExitStack() as ours:
             status, status_end = handed.pipe()
             ours.callback(os.close, status)

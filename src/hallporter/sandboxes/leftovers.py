@@ -21,13 +21,14 @@ MARK = "HALLPORTER_BOX"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """What the processes of one box carry; boxes of other installations carry another."""
+    """What the processes of one box carry: the installation, the host's run, the box."""
 
     installation: str
+    run: str
     name: str
 
     def __str__(self) -> str:
-        return f"{self.installation}/{self.name}"
+        return f"{self.installation}/{self.run}/{self.name}"
 
 
 def kill_box(mark: Mark) -> None:
@@ -44,6 +45,11 @@ async def end_box(mark: Mark) -> None:
 async def end_all(installation: str) -> int:
     """Return when no process of any box of this installation is left; how many boxes had some."""
     return len(await _end(lambda found: found.startswith(f"{installation}/")))
+
+
+async def end_run(installation: str, run: str) -> int:
+    """The same for one run of the host: those of its successor live."""
+    return len(await _end(lambda found: found.startswith(f"{installation}/{run}/")))
 
 
 async def _end(matches: Callable[[str], bool]) -> set[str]:

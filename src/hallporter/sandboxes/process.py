@@ -93,11 +93,13 @@ class Process:
         self,
         *,
         installation: str,
+        run: str = "0",
         run_dir: Path,
         path: str = machine.PATH,
         hierarchies: Sequence[cgroups.Hierarchy] | None = None,
     ) -> None:
         self._installation = installation
+        self._run = run
         self._run_dir = run_dir
         self._path = path
         self._fences = cgroups.Fences(
@@ -126,7 +128,7 @@ class Process:
 
     async def launch(self, launch: Launch) -> ProcessBox:
         view = View(self._run_dir.absolute() / launch.name, launch.mounts)
-        mark = leftovers.Mark(installation=self._installation, name=launch.name)
+        mark = leftovers.Mark(installation=self._installation, run=self._run, name=launch.name)
         environment = {
             "PATH": self._path,
             "LANG": machine.LANG,
