@@ -101,7 +101,7 @@ def svg(figures: Sequence[Figure], when: str) -> str:
         _text(
             _MARGIN,
             y,
-            f"Ours: {when}, stub agent in a real sandbox. Peers: published, measured elsewhere.",
+            f"Ours: {when}, stub agent in a real sandbox. Peers: measured by us on another day.",
             "small",
         )
     )

@@ -1,4 +1,4 @@
-"""What others were measured to need: published figures, taken elsewhere with the same harness shape
+"""What others were measured to need: our figures of another day, taken with the same harness shape
 (stub agent or model, no network, two shared cores), never in our own run."""
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ PUBLISHED: Mapping[str, Mapping[str, Published]] = MappingProxyType(
             NANOBOT: Published(1.90, "to its port"),
         },
         "restart": {
-            NANOCLAW: Published(1.08, "where it answered: 5 of 85 open ones were lost"),
-            NANOBOT: Published(None, "never: 30 of 30 were lost"),
+            NANOCLAW: Published(1.08, "where it answered: 5 of 85 open ones were never answered"),
+            NANOBOT: Published(None, "never by itself: 30 of 30"),
         },
     }
 )

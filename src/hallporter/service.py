@@ -112,7 +112,11 @@ async def _live(
     answering = tasks.create_task(server.serve(sockets=[door]), name="http")
     url = _url(door)
     held.announce(url)
-    log.info("ready", url=url)
+    problems = (await rooms.status.report()).problems
+    if problems:
+        log.error("not_ready", url=url, why=problems)
+    else:
+        log.info("ready", url=url)
     await ending.wait()
     log.info("ending")
     rooms.feed.close()  # open streams would hold the server back

@@ -73,6 +73,7 @@ class Rooms:
     agents: SandboxedAgents
     intake: Intake
     groups: Groups
+    status: Status
     metrics: Metrics
     channels: Sequence[Channel]
     sandboxes: Stock
@@ -190,6 +191,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             channel_of=channel_of,
             kind_of=kind_of,
             purge=home.purge,
+            assistant_name=name,
             admin_digest=digest(admin_token(home)),
             version=hallporter.__version__,
         )
@@ -203,6 +205,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             agents=agents,
             intake=intake,
             groups=groups,
+            status=status,
             metrics=metrics,
             channels=channels,
             sandboxes=stock,

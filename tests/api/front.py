@@ -204,6 +204,7 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             channel_of=channel_of,
             kind_of=lambda group: agent_of(group).kind,
             purge=purge,
+            assistant_name="Andy",
             admin_digest=digest(ADMIN),
             version="9.9.9",
         )

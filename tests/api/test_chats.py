@@ -235,3 +235,12 @@ async def test_half_of_a_character_does_not_cost_the_message(front: Front) -> No
         )
     message = await stored(front, answer.json()["id"])
     assert message.text == "a ? b"
+
+
+@pytest.mark.parametrize("name", ["operator", "Andy", "  ANDY "])
+async def test_a_consumer_cannot_go_by_a_name_of_the_house(front: Front, name: str) -> None:
+    await front.register()
+    async with front.client(await front.token()) as consumer:
+        answer = await consumer.post(MESSAGES, json={"text": "hello", "sender": name})
+    assert answer.status_code == 400
+    assert answer.json()["error"] == "INVALID_REQUEST"

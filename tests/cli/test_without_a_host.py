@@ -166,3 +166,22 @@ async def test_two_commands_at_once_wait_for_one_another(tmp_path: Path) -> None
 
 async def test_the_version_is_told(tmp_path: Path) -> None:
     assert (await hallporter(tmp_path, "--version")).out == f"{__version__}\n"
+
+
+async def test_words_that_are_no_text_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    done = await hallporter(tmp_path, "explain", "\udcff")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "hallporter: the arguments are not UTF-8: check the terminal's encoding\n"
+
+
+async def test_an_empty_home_is_refused(tmp_path: Path) -> None:
+    done = await hallporter(tmp_path, "--home", "", "status")
+    assert done.code == 2
+    assert "name a folder" in done.err
+
+
+async def test_an_operators_token_is_not_for_one_chat(tmp_path: Path) -> None:
+    whose = ("--role", "studio_operator", "--subject", "op", "--chat", "web:main")
+    done = await hallporter(tmp_path, "tokens", "create", *whose)
+    assert done.code == 1
+    assert "opens every chat" in done.err

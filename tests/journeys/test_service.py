@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sqlite3
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
@@ -247,3 +248,29 @@ async def test_stop_acts_while_the_agent_works_and_the_next_message_is_answered(
         await logged(host, "agent.exited")
         after = await say(client, "hello")
         assert await reaches(client, after, "answered") == "answered"
+
+
+async def test_a_host_without_a_sandbox_says_that_it_is_not_ready(tmp_path: Path) -> None:
+    settings(tmp_path / "home", '[agent]\nsandbox = "docker"\n')
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND,
+        *("--home", str(tmp_path / "home"), "up", "--port", "0"),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    async with asyncio.timeout(PATIENCE):
+        said = [line async for line in _until(process.stderr, b'"not_ready"')]
+        process.send_signal(signal.SIGTERM)
+        assert await process.wait() == 0
+
+    assert b"There is no sandbox 'docker'" in said[-1]
+    assert not any(b'"ready"' in line for line in said)
+
+
+async def _until(stream: asyncio.StreamReader, word: bytes) -> AsyncIterator[bytes]:
+    async for line in stream:
+        yield line
+        if word in line:
+            return

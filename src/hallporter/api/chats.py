@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from hallporter.api.desk import At
 from hallporter.api.errors import Problem
-from hallporter.api.identity import Asks, bearer
+from hallporter.api.identity import OPERATOR, Asks, bearer
 from hallporter.api.stream import EventStream
 from hallporter.api.transcript import (
     FateJson,
@@ -82,6 +82,9 @@ async def say(chat: OpenChat, saying: Saying, desk: At, caller: Asks, response: 
         raise InvalidRequestError("text is empty: say something", field="text", value="")
     own = saying.id or desk.new_id("m")
     shown = " ".join((saying.sender or "").split()) or caller.subject
+    if not caller.is_operator and shown.casefold() in (desk.assistant_name.casefold(), OPERATOR):
+        message = f"the name {shown!r} is taken in this house: choose another"
+        raise InvalidRequestError(message, field="sender", value=shown)
     inbound = Inbound(
         chat=chat,
         ext_id=own,

@@ -42,6 +42,7 @@ class Desk:
     channel_of: Callable[[ChatId], Channel | None]
     kind_of: Callable[[Group], str]
     purge: Callable[[Folder], Awaitable[None]]
+    assistant_name: str
     admin_digest: str
     version: str
 

@@ -47,4 +47,5 @@ def talk(
         code = asyncio.run(work())
     except KeyboardInterrupt:
         code = 0 if once is None else 1  # leaving a conversation is its usual end
+        sys.stdout.write("\n")
     raise typer.Exit(code)

@@ -55,6 +55,7 @@ async def converse(
     async with asyncio.TaskGroup() as tasks:
         following = tasks.create_task(talk.listen(), name="listen")
         await talk.is_listening.wait()
+        view.greet(chat)
         view.prompt()
         while (line := await lines.get()) is not None:
             if line.strip():
@@ -88,6 +89,8 @@ class _Talk:
                     self.is_listening.set()
                 case "message":
                     self._show(event.data)
+                case "turn" if event.data["state"] == "failed":
+                    self._view.failed()
                 case "typing":
                     self._view.typing(is_typing=bool(event.data["typing"]))
                 case _:

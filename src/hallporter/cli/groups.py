@@ -186,17 +186,24 @@ async def _one(client: Client, folder: str) -> Any:  # noqa: ANN401  JSON
 
 
 async def _may_move_main(client: Client, *, to: str, is_agreed: bool) -> None:
-    """Only one group is main: taking the flag from another is asked for."""
+    """Only one group is main: taking the flag from another is asked for, and told."""
     from hallporter.domain.errors import RefusedError
 
     main = next((group for group in await _all(client) if group["is_main"]), None)
-    if main is None or is_agreed or main["folder"].casefold() == to.casefold():
+    if main is None or main["folder"].casefold() == to.casefold():
+        return
+    told = f"{main['folder']!r} is no longer main"
+    if main["requires_trigger"]:
+        told += f": from now on it answers when a message begins with {main['trigger']}"
+    if is_agreed:
+        screen.note(told)
         return
     if not sys.stdin.isatty():
         message = f"{main['folder']!r} is the main group: say --yes to make {to!r} main instead"
         raise RefusedError(message)
     if not typer.confirm(f"{main['folder']!r} is the main group. Make {to!r} main instead?"):
         raise RefusedError("nothing was changed")
+    screen.note(told)
 
 
 def _given(**values: object) -> dict[str, object]:

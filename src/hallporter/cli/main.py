@@ -35,7 +35,7 @@ def choose(
     context: typer.Context,
     *,
     home: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             help="The home folder; else HALLPORTER_HOME, else ~/.hallporter.",
             show_default=False,
@@ -48,7 +48,9 @@ def choose(
     ] = False,
 ) -> None:
     """A switchboard between chat networks and AI agents."""
-    context.obj = Shell(home)
+    if home == "":
+        raise typer.BadParameter("--home is empty: name a folder")
+    context.obj = Shell(None if home is None else Path(home))
 
 
 @app.command()
@@ -85,6 +87,8 @@ def run() -> None:
     """The program: a refusal is one sentence on stderr and exit 1, never a traceback."""
     from hallporter.domain.errors import HallporterError
 
+    if any(map(_is_broken, sys.argv[1:])):
+        _refuse("the arguments are not UTF-8: check the terminal's encoding", code=2)
     try:
         if not _show_help(sys.argv[1:]):
             app()
@@ -116,6 +120,11 @@ def _first(errors: BaseExceptionGroup[Exception]) -> str:
     return str(error)
 
 
-def _refuse(sentence: str) -> None:
+def _is_broken(word: str) -> bool:
+    """Bytes that are not text reach us as lone surrogates."""
+    return any("\ud800" <= char <= "\udfff" for char in word)
+
+
+def _refuse(sentence: str, code: int = 1) -> None:
     sys.stderr.write(f"hallporter: {sentence}\n")
-    sys.exit(1)
+    sys.exit(code)

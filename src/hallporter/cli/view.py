@@ -21,7 +21,9 @@ class View(Protocol):
         """Whether a person sits there."""
         ...
 
+    def greet(self, chat: str) -> None: ...
     def show(self, message: Mapping[str, Any]) -> None: ...
+    def failed(self) -> None: ...
     def typing(self, *, is_typing: bool) -> None: ...
     def prompt(self) -> None: ...
     def leave(self) -> None: ...
@@ -31,6 +33,12 @@ class Plain:
     """Replies only, so that they can be piped on."""
 
     is_terminal = False
+
+    def greet(self, chat: str) -> None:
+        """Nobody sits there."""
+
+    def failed(self) -> None:
+        """How it ends is told when it has ended."""
 
     def show(self, message: Mapping[str, Any]) -> None:
         if message["is_bot"]:
@@ -57,6 +65,13 @@ class Terminal:
 
         self._console = Console()
         self._is_typing = False
+
+    def greet(self, chat: str) -> None:
+        sys.stdout.write(f"Talking in {chat}. Ctrl-D leaves, /help tells what I understand.\n")
+
+    def failed(self) -> None:
+        sys.stdout.write(f"{_CLEAR}(no answer yet: that try failed)\n")
+        self.prompt()
 
     def show(self, message: Mapping[str, Any]) -> None:
         from rich.markdown import Markdown

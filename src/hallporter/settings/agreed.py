@@ -61,7 +61,7 @@ class Settings:
             raise AgentRefusedError(
                 f"The agent of '{folder}' is of kind 'command' and has no command: set"
                 f' command = ["PROGRAM", "ARGUMENT"] in [agent] or [groups.{folder}.agent]'
-                " of hallporter.toml.",
+                f" of hallporter.toml, or `hallporter groups set {folder} --command …`.",
                 folder=folder,
             )
         return AgentSettings(**values)

@@ -71,7 +71,7 @@ class Report:
         if not self.store.ok:
             found.append(f"store: {self.store.why}")
         if self.sandboxes and not any(box.is_chosen for box in self.sandboxes):
-            found.append("sandbox: " + "; ".join(f"{b.name}: {b.why}" for b in self.sandboxes))
+            found.append("sandbox: " + " ".join(dict.fromkeys(b.why for b in self.sandboxes)))
         return found
 
 

@@ -55,6 +55,9 @@ class Tokens:
         if not 0 < len(subject.strip()) <= _MAX_SUBJECT:
             message = f"a subject has 1 to {_MAX_SUBJECT} characters: who will use the token?"
             raise InvalidRequestError(message, field="subject", value=subject[:80])
+        if chat is not None and role == Role.STUDIO_OPERATOR:
+            message = f"a {role} opens every chat: leave 'chat' out, or choose a consumer's role"
+            raise InvalidRequestError(message, field="chat", value=chat)
         if expires_in is not None and expires_in <= timedelta(0):
             message = "a token must expire in the future, for example after '30d'"
             raise InvalidRequestError(message, field="expires", value=str(expires_in))

@@ -31,7 +31,7 @@ def describe(workplace: Workplace) -> str:
             f"- network interfaces: {shown}{way_out}",
             f"- the system `/` is {'**writable**' if os.access('/', os.W_OK) else 'read-only'}",
             f"- folders in `{workplace.root}`: {folders}",
-            f"- memory limit: {_memory_limit()}",
+            *(f"- memory limit: {limit}" for limit in _memory_limit()),
             f"- process id {os.getpid()}",
         ]
     )
@@ -54,12 +54,13 @@ def _interfaces() -> list[str]:
     return sorted(line.partition(":")[0].strip() for line in lines if ":" in line)
 
 
-def _memory_limit() -> str:
+def _memory_limit() -> list[str]:
+    """None, when it cannot be seen from inside: the host may enforce one all the same."""
     for path in _MEMORY_LIMITS:
         text = _read(path).strip()
         if text.isdecimal() and int(text) < _NO_LIMIT:
-            return f"{int(text) // _MEBIBYTE} MiB"
-    return "none that I can see"
+            return [f"{int(text) // _MEBIBYTE} MiB"]
+    return []
 
 
 def _read(path: Path) -> str:
