@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import structlog
+from structlog.tracebacks import ExceptionDictTransformer
 
 if TYPE_CHECKING:
     from structlog.typing import Processor
@@ -18,18 +19,20 @@ _LEVELS = {
     "error": logging.ERROR,
 }
 
+# Without the variables of each frame: they hold people's words and tokens.
+_TRACEBACKS = structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False))
+_JSON = structlog.processors.JSONRenderer(ensure_ascii=False, default=str)
+
 
 def configure(level: str) -> None:
     """Once per process, before anything is logged."""
     threshold = _LEVELS[level]
     renderer: list[Processor]
     if sys.stderr.isatty():
-        renderer = [structlog.dev.ConsoleRenderer()]
+        plain = structlog.dev.plain_traceback  # the pretty one shows variables
+        renderer = [structlog.dev.ConsoleRenderer(exception_formatter=plain)]
     else:
-        renderer = [
-            structlog.processors.dict_tracebacks,
-            structlog.processors.JSONRenderer(ensure_ascii=False, default=str),
-        ]
+        renderer = [_TRACEBACKS, _JSON]
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

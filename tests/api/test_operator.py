@@ -124,7 +124,7 @@ async def test_a_token_is_shown_once_and_stored_hashed(front: Front) -> None:
 
 
 async def test_a_token_is_revoked_at_once_and_twice_is_no_harm(front: Front) -> None:
-    secret = await front.token("studio_operator")
+    secret = await front.token("studio_operator", chat=None)
     async with front.client() as operator, front.client(secret) as other:
         assert (await other.get("/api/groups")).status_code == 200
         (row,) = (await operator.get("/api/tokens")).json()["data"]

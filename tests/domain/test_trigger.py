@@ -12,6 +12,7 @@ from hallporter.domain.errors import InvalidRequestError
 from hallporter.domain.group import Group
 from hallporter.domain.ids import ChatId, Folder
 from hallporter.domain.message import Inbound
+from hallporter.domain.slash import parse_slash
 from hallporter.domain.trigger import MAX_LENGTH, after_word, check_trigger, is_trigger, wake
 
 NOW = datetime(2026, 2, 19, 10, 0, tzinfo=UTC)
@@ -186,3 +187,10 @@ def test_a_group_without_a_trigger_rule_wakes_by_every_message() -> None:
 @pytest.mark.requirement("trigger.required.main-never")
 def test_the_main_group_needs_no_trigger_whatever_its_rule_says() -> None:
     assert wake(group(is_main=True), said("hello")).why == "main group"
+
+
+def test_a_text_of_accents_alone_is_judged_at_once() -> None:
+    text = "@a" + "\u0300\u0316" * 500_000  # the square of this many would take minutes
+
+    assert not is_trigger("@Andy", text)
+    assert parse_slash(text, "@Andy") is None

@@ -341,3 +341,22 @@ async def test_without_message_ids_parts_that_are_sent_stay_sent(tmp_path: Path)
 
     assert desk.sent() == ["part 1", "(sent again after an interruption) part 2"]
     assert row.parts[0].state is State.SENT
+
+
+async def test_without_message_ids_an_unexpected_error_is_repeated_once_and_marked(
+    tmp_path: Path,
+) -> None:
+    channel = StrangeChannel(takes_message_id=False)
+    again = "(sent again after an interruption) odd"
+    channel.breaks = ["odd", again]
+    async with at_work(tmp_path, channel) as desk:
+        odd = await desk.put("odd")
+        good = await desk.put("good")
+        await desk.tried(1)
+        desk.clock.advance(LONG)
+
+        assert (await desk.ended(good)).state is State.SENT
+        row = await desk.row(odd)
+
+    assert row.state is State.UNDELIVERABLE
+    assert channel.tries == ["odd", again, "good"]

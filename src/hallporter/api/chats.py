@@ -93,7 +93,8 @@ async def say(chat: OpenChat, saying: Saying, desk: At, caller: Asks, response: 
         sender_name=shown,
         text=saying.text,
         sent_at=desk.clock.now(),
-        preferred_id=MessageId(own),
+        # An id that is taken elsewhere must not show to those who may not look there.
+        preferred_id=MessageId(own) if caller.is_operator or saying.id is None else None,
     )
     accepted = await desk.intake.accept(inbound)
     if not accepted.is_new:

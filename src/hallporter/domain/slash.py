@@ -26,9 +26,14 @@ SAYS = {
 }
 
 
+_MAX_LINE = 300  # characters: a trigger word and a slash word
+
+
 def parse_slash(text: str, trigger: str) -> Slash | None:
     """The slash word, also behind the trigger word; anything unknown is text for the agent."""
     line = text.strip()
+    if len(line) > _MAX_LINE:
+        return None
     if trigger.startswith("@") and (rest := after_word(line, trigger)) is not None:
         line = rest.strip()
     if not line.startswith("/") or "\n" in line:

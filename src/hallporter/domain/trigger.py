@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from hallporter.domain.message import Inbound
 
 MAX_LENGTH = 256  # characters of a pattern
+_FOLDED = 4  # characters that one of a word may be written with
+_REST = 200  # characters behind it
 _MAX_MEMORY = 1 << 20  # bytes re2 may use for one compiled pattern
 
 
@@ -48,9 +50,11 @@ def is_trigger(pattern: str, text: str) -> bool:
 
 
 def after_word(text: str, word: str) -> str | None:
-    """What follows `word` at the start of `text`, in folded letters; None when it is not there, or
-    goes on. Accents may come composed or apart, and letter case may change a word's length."""
-    folded, wanted = _fold(text), _fold(word)
+    """What follows `word` at the start of `text`, in folded letters and cut after some hundred;
+    None when it is not there, or goes on. Accents may come composed or apart, and letter case may
+    change a word's length."""
+    # Only the beginning: putting accents in order takes the square of their number.
+    folded, wanted = _fold(text[: _FOLDED * len(word) + _REST]), _fold(word)
     rest = folded[len(wanted) :]
     if not folded.startswith(wanted) or (rest and _in_word(rest[0])):
         return None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from hallporter.domain.errors import HallporterError, MessageRefusedError, UnavailableError
+from hallporter.domain.errors import RefusedError, UnavailableError
 from hallporter.domain.happening import Delivered
 from hallporter.domain.outbox import Delivery as State
 
@@ -24,6 +24,8 @@ log = structlog.get_logger(__name__)
 
 _AT_ONCE = 20  # rows read in one go
 _MAX_TRIES = 5  # sends that fail in a way we do not know; a network that is away does not count
+_MAX_UNRECOGNISED = 2  # the same, where the network would show each of them
+_PATIENCE = 60.0  # seconds a network may take for one send
 _WAITS = tuple(timedelta(seconds=s) for s in (1, 2, 5, 10, 30, 60))
 _REPEATED = "(sent again after an interruption) "
 
@@ -70,9 +72,9 @@ class Delivery:
             while rows := await self._store.read(lambda tx: tx.outbox.pending(chat, _AT_ONCE)):
                 for row in rows:
                     await self._send(row)
-        except UnavailableError as error:
-            # The store is away: the row is still pending, so a later wake sends it.
-            log.warning("delivery.paused", chat=chat, error=error.message)
+        except Exception:  # the border of one chat: the others go on
+            # What could not be noted is still pending: it is tried again after a while.
+            log.exception("delivery.paused", chat=chat)
             await self._clock.sleep(_WAITS[2])
             self._woken.add(chat)
         finally:
@@ -94,39 +96,43 @@ class Delivery:
         await self._finish(row, State.SENT, "")
 
     async def _send_part(self, channel: Channel, row: Outgoing, index: int, part: Part) -> str:
-        """Empty when the network has it, else why it never will."""
+        """Empty when the network has it, else why it never will.
+
+        `attempts` counts the sends of which nobody knows whether the network has them. Where it
+        recognises a repeat by its id there may be some; elsewhere one more, marked.
+        """
         is_recognised = channel.capabilities.takes_message_id
-        # `attempts` counts the sends of which nobody knows whether the network has them.
-        if not is_recognised and part.attempts > 1:
-            return "it is not known whether the network has it; it was repeated once"
-        body = _REPEATED + part.body if part.attempts else part.body
-        sending = replace(part, state=State.SENDING, attempts=part.attempts + 1)
-        failures = 0
+        may_try = _MAX_TRIES if is_recognised else _MAX_UNRECOGNISED
         waits = 0
-        while True:
-            if not is_recognised and not failures:
-                await self._save_part(row, index, sending)
+        unknown = "it is not known whether the network has it"
+        while part.attempts < may_try:
+            is_marked = part.attempts > 0 and not is_recognised
+            doubtful = replace(part, state=State.SENDING, attempts=part.attempts + 1)
+            if not is_recognised:
+                await self._save_part(row, index, doubtful)
             try:
-                await channel.send(row.chat, body, part.message_id)
-            except MessageRefusedError as error:
+                async with asyncio.timeout(_PATIENCE):
+                    body = _REPEATED + part.body if is_marked else part.body
+                    await channel.send(row.chat, body, part.message_id)
+            except RefusedError as error:
                 return error.message
             except UnavailableError as error:
                 log.warning("reply.waits", chat=row.chat, channel=channel.name, why=error.message)
-                if not is_recognised and not failures:
+                if not is_recognised:
                     # It did not leave the house: the host's end must not make it doubtful.
                     await self._save_part(row, index, replace(part, state=State.PENDING))
-            except Exception as error:  # the border to a network's library
-                failures += 1
-                log.exception("reply.failed", chat=row.chat, channel=channel.name, tries=failures)
-                if failures >= _MAX_TRIES or isinstance(error, HallporterError):
-                    return f"{type(error).__name__}: {error}"
+            except Exception as error:  # the border to a network's library, and its time-outs
+                part = doubtful
+                log.exception("reply.failed", chat=row.chat, channel=channel.name, tries=waits + 1)
+                if part.attempts >= may_try:
+                    return f"{type(error).__name__}: {error}" if is_recognised else unknown
             else:
-                break
+                if len(row.parts) > 1:
+                    await self._save_part(row, index, replace(part, state=State.SENT))
+                return ""
             await self._clock.sleep(_WAITS[min(waits, len(_WAITS) - 1)])
             waits += 1
-        if len(row.parts) > 1:
-            await self._save_part(row, index, replace(part, state=State.SENT))
-        return ""
+        return unknown
 
     async def _save_part(self, row: Outgoing, index: int, part: Part) -> None:
         await self._store.write(lambda tx: tx.outbox.save_part(row.number, index, part))

@@ -82,13 +82,15 @@ class Intake:
         return accepted
 
     def _accept(self, tx: Tx, inbound: Inbound) -> Accepted:
-        repeat = tx.messages.repeat_of(inbound.chat, inbound.sender, inbound.ext_id)
-        if repeat is not None:
-            return Accepted(repeat, is_new=False)
         if tx.chats.get(inbound.chat) is None:
             channel = self._channel_of(inbound.chat)
             name = channel.name if channel is not None else ""
             tx.chats.seen(ChatSeen(chat=inbound.chat, channel=name, at=inbound.sent_at))
+        # The row's lock before the look: another writer may be storing the same message now.
+        tx.chats.lock(inbound.chat)
+        repeat = tx.messages.repeat_of(inbound.chat, inbound.sender, inbound.ext_id)
+        if repeat is not None:
+            return Accepted(repeat, is_new=False)
         seq = tx.chats.raise_head(inbound.chat)
         group = tx.groups.of_chat(inbound.chat)
         message = self._judge(group, inbound, self._id_for(tx, inbound), seq)
