@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    from hallporter.domain.backlog import Waiting
     from hallporter.domain.chat import Chat, ChatSeen
     from hallporter.domain.group import Group
     from hallporter.domain.ids import ChatId, Folder, MessageId, TokenId, TurnId
@@ -63,6 +64,10 @@ class Messages(Protocol):
         """The message already stored under the network's id, if any."""
         ...
 
+    def waiting(self, chat: ChatId, after: int) -> Sequence[Waiting]:
+        """The backlog without its words, which may be many."""
+        ...
+
     def backlog(self, chat: ChatId, after: int) -> Sequence[Message]:
         """People's messages to the agent past `after` that may still be given to one."""
         ...
@@ -71,7 +76,15 @@ class Messages(Protocol):
         """The oldest one past `after` that asks for an answer and may still get one."""
         ...
 
-    def page(self, chat: ChatId, after: int, limit: int) -> Sequence[Message]: ...
+    def page(self, chat: ChatId, after: int, limit: int) -> Sequence[Message]:
+        """The next ones past `after`: at most `limit`, fewer when their words are long, none only
+        when there is none."""
+        ...
+
+    def between(self, chat: ChatId, after: int, through: int) -> Sequence[MessageId]:
+        """People's messages to the agent in (after, through]."""
+        ...
+
     def mark(
         self,
         chat: ChatId,
@@ -85,6 +98,10 @@ class Messages(Protocol):
         """Move people's messages in (after, through] from one of `was` to `state`."""
         ...
 
+    def ignore(self, chat: ChatId, why: str) -> None:
+        """Nobody will be given those that wait, are queued or failed."""
+
+    def remove_all(self, chat: ChatId) -> None: ...
     def replies(self, chat: ChatId, seq: int) -> Sequence[Message]:
         """What the agent said to the message with this number."""
         ...
@@ -118,6 +135,9 @@ class Turns(Protocol):
         ...
 
     def notes(self, turns: Sequence[TurnId]) -> Sequence[Note]: ...
+    def remove_all(self, chat: ChatId) -> None:
+        """With their notes."""
+
     def failures(self, since: datetime) -> Sequence[Turn]:
         """Failed ones, newest first."""
         ...
@@ -139,6 +159,7 @@ class Outbox(Protocol):
     def save_part(self, number: int, index: int, part: Part) -> None: ...
     def finish(self, number: int, state: Delivery, why: str) -> None: ...
     def of_messages(self, messages: Sequence[MessageId]) -> Sequence[Outgoing]: ...
+    def remove_all(self, chat: ChatId) -> None: ...
     def counts(self) -> Mapping[str, int]:
         """Rows that were not sent, by state."""
         ...

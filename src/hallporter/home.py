@@ -8,13 +8,13 @@ import json
 import os
 import re
 import secrets
-import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hallporter.domain.errors import ConflictError, InvalidSettingsError
+from hallporter.domain.errors import ConflictError, InvalidSettingsError, RefusedError
+from hallporter.removal import remove
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -73,10 +73,20 @@ class Home:
         return self.path / "run"
 
     async def purge(self, folder: Folder) -> None:
-        """Remove all that a group has kept here; its messages are in the store."""
+        """Remove all that a group has kept here; its messages are in the store.
+
+        Raises `RefusedError` when something cannot be removed; trying again is harmless.
+        """
         kept = (self.group_dir(folder), self.ipc_dir(folder), self.session_dir(folder))
         for path in kept:
-            await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
+            try:
+                await asyncio.to_thread(remove, path)
+            except OSError as error:
+                message = (
+                    f"{path} cannot be removed: {error.strerror} ({error.filename}); the group is"
+                    " kept: mend that, and remove it again"
+                )
+                raise RefusedError(message, folder=folder) from error
 
     def group_dir(self, folder: Folder) -> Path:
         return self.groups_dir / folder

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import resource
 import signal
 import socket
 from datetime import timedelta
@@ -14,6 +15,7 @@ import structlog
 import uvicorn
 
 from hallporter import logs
+from hallporter.api.patience import Patience
 from hallporter.clock import SystemClock
 from hallporter.domain.errors import AgentRefusedError, ConflictError, InvalidSettingsError
 from hallporter.home import hold, open_home
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from hallporter.home import Hold, Home
+    from hallporter.ports import Channel
     from hallporter.settings import Loaded
     from hallporter.wiring import Rooms
 
@@ -34,8 +37,8 @@ log = structlog.get_logger(__name__)
 
 # Together under the ten seconds that an end may take.
 _DRAIN = timedelta(seconds=4)  # for running turns
-_FAREWELL = 3.0  # seconds for agents to end by themselves
-_LAST_ANSWERS = 1  # seconds for open HTTP requests
+_LAST_ANSWERS = 1  # seconds for open HTTP requests, and for each network to let go
+_CONNECT = 10.0  # seconds for a network at the start
 
 
 async def serve(path: Path, address: str | None, port: int | None) -> int:
@@ -45,6 +48,7 @@ async def serve(path: Path, address: str | None, port: int | None) -> int:
     logs.configure(loaded.settings.host.log_level)
     for warning in (*home.warnings, *loaded.warnings):
         log.warning("settings.mind", what=warning)
+    _allow_many_files()
     host = loaded.settings.host
     with (
         hold(home, url="", started=SystemClock().now()) as held,
@@ -82,7 +86,9 @@ async def _open_up(rooms: Rooms, loaded: Loaded) -> None:
         log.info("group.made", folder="main", chat="web:main")
     await rooms.sandboxes.probe(await _named_sandboxes(rooms, loaded))
     for channel in rooms.channels:
-        await channel.connect(rooms.intake)
+        with _limited(channel, "connect"):
+            async with asyncio.timeout(_CONNECT):
+                await channel.connect(rooms.intake)
     recovered = await rooms.store.write(rooms.clerk.recover)
     if recovered:
         log.warning("turns.recovered", count=recovered)
@@ -99,6 +105,7 @@ async def _live(
     server = _Server(
         uvicorn.Config(
             rooms.app,
+            http=Patience,
             log_config=None,
             access_log=False,
             lifespan="off",
@@ -123,11 +130,14 @@ async def _live(
     server.should_exit = True
     await rooms.engine.stop(_DRAIN)
     await running
-    await _say_goodbye(rooms, living)
+    rooms.agents.close()
+    await living
     delivering.cancel()
     await answering
     for channel in rooms.channels:
-        await channel.disconnect()
+        with _limited(channel, "disconnect"):
+            async with asyncio.timeout(_LAST_ANSWERS):
+                await channel.disconnect()
 
 
 async def _named_sandboxes(rooms: Rooms, loaded: Loaded) -> set[str]:
@@ -140,12 +150,22 @@ async def _named_sandboxes(rooms: Rooms, loaded: Loaded) -> set[str]:
     return names
 
 
-async def _say_goodbye(rooms: Rooms, living: asyncio.Task[None]) -> None:
-    rooms.agents.close()
-    done, _ = await asyncio.wait({living}, timeout=_FAREWELL)
-    if not done:
-        rooms.agents.kill_all()
-        await living
+@contextlib.contextmanager
+def _limited(channel: Channel, what: str) -> Iterator[None]:
+    """A network that is stuck or broken is said, in the log and by its health; the house lives."""
+    try:
+        yield
+    except Exception:  # the border to a network's library
+        log.exception("channel.failed", channel=channel.name, what=what)
+
+
+def _allow_many_files() -> None:
+    """Every connection and every agent takes file handles, and the usual limit is for programs
+    that serve one person."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Some systems name a limit that they do not grant.
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _signals() -> asyncio.Event:

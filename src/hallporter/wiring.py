@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import secrets
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,7 @@ from hallporter.api.desk import Desk
 from hallporter.api.metrics import Metrics
 from hallporter.channels.webchat import WebChat
 from hallporter.clock import SystemClock
-from hallporter.domain.errors import AgentRefusedError
+from hallporter.domain.errors import AgentRefusedError, UnavailableError
 from hallporter.domain.ids import SANDBOXES
 from hallporter.domain.token import digest
 from hallporter.engine.embedded import EmbeddedEngine
@@ -44,7 +46,6 @@ from hallporter.switchboard.story import Story
 from hallporter.switchboard.tokens import Tokens
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import AsyncIterator, Callable, Sequence
     from contextlib import AbstractContextManager
 
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
     from hallporter.settings import HostSettings, Loaded
 
 _PROGRAM_KINDS = ("demo", "command")
+_DISMISSAL = timedelta(seconds=20)  # an agent that ignores every sign is killed well before
+_LOOK = timedelta(milliseconds=50)  # between two looks whether it is gone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +111,17 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
 
     def close_warm(chat: ChatId) -> None:
         tasks.create_task(agents.forget(chat), name=f"forget:{chat}")
+
+    async def dismiss(group: Group) -> None:
+        engine.signal(group.chat, "stop")
+        try:
+            async with asyncio.timeout(_DISMISSAL.total_seconds()):
+                while any(agent.folder == group.folder for agent in agents.live()):
+                    await agents.forget(group.chat)
+                    await clock.sleep(_LOOK)
+        except TimeoutError as error:
+            message = f"the agent of {group.folder!r} does not end: try again in a minute"
+            raise UnavailableError(message, folder=group.folder) from error
 
     async with open_store(settings.store.path, clock) as store:
         delivery = Delivery(store=store, channel_of=channel_of, feed=feed, clock=clock)
@@ -190,6 +204,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             web=webchat,
             channel_of=channel_of,
             kind_of=kind_of,
+            dismiss=dismiss,
             purge=home.purge,
             assistant_name=name,
             admin_digest=digest(admin_token(home)),

@@ -414,12 +414,10 @@ async def test_the_room_closes_although_an_agent_is_warm(tmp_path: Path) -> None
         await room.turn("echo one")
 
 
-async def test_when_the_house_burns_down_nobody_is_waited_for(room: Room) -> None:
-    await room.turn("hello", settings=foreign("bad.py", "stubborn"))
+async def test_the_end_of_the_house_ends_an_agent_that_ignores_it(tmp_path: Path) -> None:
+    async with asyncio.timeout(PATIENCE), open_room(tmp_path) as room:
+        await room.turn("hello", settings=foreign("bad.py", "stubborn"))
 
-    room.agents.kill_all()
-
-    await room.gone()
     assert marked(room.installation) == []
 
 

@@ -16,7 +16,7 @@ from hallporter.api.desk import Desk
 from hallporter.api.metrics import Metrics
 from hallporter.channels.webchat import WebChat
 from hallporter.domain.brief import AgentSettings, Block
-from hallporter.domain.errors import InvalidSettingsError
+from hallporter.domain.errors import InvalidSettingsError, RefusedError
 from hallporter.domain.ids import ChatId
 from hallporter.domain.token import digest
 from hallporter.engine.embedded import EmbeddedEngine
@@ -73,7 +73,9 @@ class Front:
     clock: FakeClock
     web: WebChat
     residents: Residents
+    dismissed: list[str]
     purged: list[str]
+    stuck: list[RefusedError]  # what the next purges meet
 
     def client(self, token: str = ADMIN, **headers: str) -> httpx.AsyncClient:
         if token:
@@ -123,7 +125,9 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
     web = WebChat(feed=feed)
     other = FakeChannel()
     residents = Residents()
+    dismissed: list[str] = []
     purged: list[str] = []
+    stuck: list[RefusedError] = []
 
     def channel_of(chat: ChatId) -> Channel | None:
         channels: tuple[Channel, ...] = (web, other)
@@ -142,7 +146,12 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             raise InvalidSettingsError("agent.kind is 'demo' or 'command'", field="kind")
         return values
 
+    async def dismiss(group: Group) -> None:
+        dismissed.append(group.folder)
+
     async def purge(folder: Folder) -> None:
+        if stuck:
+            raise stuck.pop()
         purged.append(folder)
 
     async with open_store(path / "hallporter.db", clock) as store:
@@ -203,6 +212,7 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             web=web,
             channel_of=channel_of,
             kind_of=lambda group: agent_of(group).kind,
+            dismiss=dismiss,
             purge=purge,
             assistant_name="Andy",
             admin_digest=digest(ADMIN),
@@ -221,7 +231,9 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             clock=clock,
             web=web,
             residents=residents,
+            dismissed=dismissed,
             purged=purged,
+            stuck=stuck,
         )
 
 

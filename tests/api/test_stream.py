@@ -101,6 +101,14 @@ async def test_it_resumes_behind_the_last_event(front: Front, url: str) -> None:
         assert await stream.texts(2) == ["message 2", "message 3"]
 
 
+async def test_it_catches_up_on_more_text_than_is_read_in_one_go(front: Front, url: str) -> None:
+    texts = [f"{number}".ljust(90_000, "x") for number in range(25)]
+    for text in texts:
+        await front.say(text)
+    async with listening(url, **{"last-event-id": "0"}) as stream:
+        assert await stream.texts(25) == texts
+
+
 async def test_it_begins_behind_a_named_message(front: Front, url: str) -> None:
     first = await front.say("first")
     await front.say("second")

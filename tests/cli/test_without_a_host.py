@@ -54,7 +54,7 @@ async def test_purging_removes_the_files_and_says_so(tmp_path: Path) -> None:
     for folder in ("groups", "data/ipc", "data/sessions"):
         (tmp_path / folder / "family").mkdir(parents=True)
     removed = await hallporter(tmp_path, "groups", "remove", "family", "--purge")
-    assert "files are gone" in removed.out
+    assert "files are gone, and so is what was said" in removed.out
     for folder in ("groups", "data/ipc", "data/sessions"):
         assert not (tmp_path / folder / "family").exists()
 

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hallporter.domain.backlog import Waiting
 from hallporter.domain.chat import Chat, ChatSeen
 from hallporter.domain.errors import ConflictError, FencedError, HallporterError, NotFoundError
 from hallporter.domain.group import Group
 from hallporter.domain.ids import ChatId, Folder, MessageId, Pool, TokenId, TurnId
 from hallporter.domain.message import OPEN_STATES, Kind, Message, State
 from hallporter.domain.outbox import Delivery, Outgoing, Part
+from hallporter.domain.portion import PAGE_SIZE
 from hallporter.domain.token import Role, Token
 from hallporter.domain.turn import Note, Outcome, Turn, What
 from hallporter.ports import Store
@@ -553,6 +555,30 @@ async def test_a_page_is_in_order_and_no_longer_than_asked(store: Store) -> None
     page = await store.read(lambda tx: tx.messages.page(CHAT, 1, 3))
 
     assert [m.seq for m in page] == [2, 3, 4]
+
+
+async def test_a_page_of_long_messages_has_fewer_and_at_least_one(store: Store) -> None:
+    lengths = (PAGE_SIZE // 2, PAGE_SIZE // 2, 1, PAGE_SIZE + 1, 1)
+    await store.write(
+        lambda tx: [message(tx, n, text="x" * length) for n, length in enumerate(lengths)]
+    )
+
+    pages = [await store.read(partial(messages_after, cursor=place)) for place in (0, 2, 3, 4)]
+
+    assert [[m.seq for m in page] for page in pages] == [[1, 2], [3], [4], [5]]
+
+
+async def test_the_backlog_can_be_measured_without_its_words(store: Store) -> None:
+    def fn(tx: Tx) -> None:
+        message(tx, 1, text="天天")
+        message(tx, 2, state=State.ANSWERED)
+        message(tx, 3, text="abc", wakes=False, state=State.WAITING)
+
+    await store.write(fn)
+
+    waiting = await store.read(lambda tx: tx.messages.waiting(CHAT, 0))
+
+    assert waiting == [Waiting(seq=1, size=2, wakes=True), Waiting(seq=3, size=3, wakes=False)]
 
 
 async def test_marking_moves_only_people_s_messages_in_range_and_state(store: Store) -> None:

@@ -15,6 +15,7 @@ import pytest
 TESTS = Path(__file__).parents[1]
 STATES = ("done", "todo", "ours")
 KEYS = {"id", "documents", "says", "state"}
+MORE_KEYS = {"why", "open"}
 ID = re.compile(r"[a-z0-9]+(\.[a-z0-9-]+)+")
 DOCUMENT = re.compile(r"00[0-4] \S.*")
 
@@ -26,6 +27,7 @@ class Rule:
     says: str = "A rule."
     state: str = "todo"
     why: str | None = None
+    open: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +39,10 @@ class Marker:
 def read_rules(text: str) -> list[Rule]:
     rules = []
     for table in tomllib.loads(text)["rule"]:
-        if wrong := set(table) - {"why"} ^ KEYS:
+        if wrong := set(table) - MORE_KEYS ^ KEYS:
             raise ValueError(f"rule {table.get('id')!r}: missing or unknown {sorted(wrong)}")
+        if table.get("open", True) is not True:
+            raise ValueError(f"rule {table['id']!r}: `open` is true or not there")
         rules.append(Rule(**{**table, "documents": tuple(table["documents"])}))
     return rules
 
@@ -155,6 +159,30 @@ def todo_with_test(rules: Sequence[Rule], markers: Sequence[Marker]) -> list[str
     ]
 
 
+def ours_without_test(rules: Sequence[Rule], markers: Sequence[Marker]) -> list[str]:
+    proven = {marker.rule for marker in markers}
+    return [
+        f"{rule.id}: is ours but has no test; mark one with"
+        f' @pytest.mark.requirement("{rule.id}") or say `open = true`'
+        for rule in rules
+        if rule.state == "ours" and not rule.open and rule.id not in proven
+    ]
+
+
+def open_without_need(rules: Sequence[Rule], markers: Sequence[Marker]) -> list[str]:
+    places = {marker.rule: marker.place for marker in markers}
+    elsewhere = [
+        f"{rule.id}: is {rule.state}, and only ours can be open; drop the `open`"
+        for rule in rules
+        if rule.open and rule.state != "ours"
+    ]
+    return elsewhere + [
+        f"{rule.id}: is open but has a test at {places[rule.id]}; drop the `open`"
+        for rule in rules
+        if rule.open and rule.state == "ours" and rule.id in places
+    ]
+
+
 def markers_of_no_rule(rules: Sequence[Rule], markers: Sequence[Marker]) -> list[str]:
     known = {rule.id for rule in rules}
     return [
@@ -215,6 +243,16 @@ def test_every_done_rule_has_a_test(rules: list[Rule], markers: list[Marker]) ->
 
 def test_no_todo_rule_has_a_test(rules: list[Rule], markers: list[Marker]) -> None:
     no_complaints(todo_with_test(rules, markers))
+
+
+def test_where_we_differ_there_is_a_test_or_it_is_open(
+    rules: list[Rule], markers: list[Marker]
+) -> None:
+    no_complaints(ours_without_test(rules, markers))
+
+
+def test_what_is_open_is_ours_and_has_no_test(rules: list[Rule], markers: list[Marker]) -> None:
+    no_complaints(open_without_need(rules, markers))
 
 
 def test_every_marker_names_a_rule(rules: list[Rule], markers: list[Marker]) -> None:
@@ -280,6 +318,31 @@ def test_a_todo_rule_with_test_is_noticed() -> None:
     ]
 
 
+def test_ours_without_test_is_noticed_unless_it_is_open() -> None:
+    rules = [
+        Rule(id="a.b", state="ours", why="Because."),
+        Rule(id="a.c", state="ours", why="Because.", open=True),
+        Rule(id="a.d", state="ours", why="Because."),
+        Rule(id="a.e"),
+    ]
+    complaints = ours_without_test(rules, [Marker(rule="a.d", place="tests/test_x.py:1")])
+    assert [complaint.split(":")[0] for complaint in complaints] == ["a.b"]
+
+
+def test_an_open_rule_with_test_or_that_is_not_ours_is_noticed() -> None:
+    rules = [
+        Rule(id="a.b", state="ours", why="Because.", open=True),
+        Rule(id="a.c", state="ours", why="Because.", open=True),
+        Rule(id="a.d", open=True),
+        Rule(id="a.e", state="ours", why="Because."),
+    ]
+    markers = [Marker(rule=id, place="tests/test_x.py:1") for id in ("a.c", "a.e")]
+    assert open_without_need(rules, markers) == [
+        "a.d: is todo, and only ours can be open; drop the `open`",
+        "a.c: is open but has a test at tests/test_x.py:1; drop the `open`",
+    ]
+
+
 def test_a_marker_of_no_rule_is_noticed() -> None:
     markers = [Marker(rule=id, place=f"tests/test_{id}.py:1") for id in ("a.b", "a.x")]
     complaints = markers_of_no_rule([Rule(id="a.b")], markers)
@@ -297,6 +360,13 @@ def test_a_marker_of_no_rule_is_noticed() -> None:
 def test_a_rule_with_a_missing_or_unknown_key_is_refused(table: str) -> None:
     with pytest.raises(ValueError, match=r"rule 'a\.b': missing or unknown"):
         read_rules(f"[[rule]]\n{table}")
+
+
+@pytest.mark.parametrize("value", ["false", '"yes"', "1"])
+def test_an_open_that_is_not_true_is_refused(value: str) -> None:
+    table = 'id = "a.b"\ndocuments = ["002 step 1"]\nsays = "x"\nstate = "ours"\nwhy = "x"'
+    with pytest.raises(ValueError, match=r"rule 'a\.b': `open` is true or not there"):
+        read_rules(f"[[rule]]\n{table}\nopen = {value}")
 
 
 @pytest.mark.parametrize(

@@ -274,3 +274,47 @@ async def _until(stream: asyncio.StreamReader, word: bytes) -> AsyncIterator[byt
         yield line
         if word in line:
             return
+
+
+@pytest.mark.rule("R7")
+async def test_what_an_earlier_host_left_running_is_ended_before_the_first_turn(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    async with running(home):
+        pass
+    label = (home / "run" / "installation").read_text().strip()
+    stray = await asyncio.create_subprocess_exec(
+        "/bin/sleep", "600", env={"HALLPORTER_BOX": f"{label}/earlier/box"}
+    )
+
+    async with running(home):
+        async with asyncio.timeout(PATIENCE):
+            assert await stray.wait() == -signal.SIGKILL
+
+
+async def test_an_agent_that_ignores_close_is_sent_sigterm_when_the_host_ends(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    folder = home / "groups" / "main"
+    folder.mkdir(parents=True)
+    (folder / "agent.sh").write_text(DEAF)
+    settings(
+        home, '[agent]\nkind = "command"\ncommand = ["/bin/sh", "/workspace/group/agent.sh"]\n'
+    )
+    async with running(home) as host, host.client() as client:
+        await reaches(client, await say(client, "hello"), "answered")
+        assert await host.end() == 0
+
+    assert (folder / "terminated").exists()
+
+
+DEAF = """
+trap 'touch /workspace/group/terminated; exit 0' TERM
+cat >/dev/null
+echo ---NANOCLAW_OUTPUT_START---
+echo '{"status": "success", "result": "hello"}'
+echo ---NANOCLAW_OUTPUT_END---
+while :; do sleep 0.1; done
+"""

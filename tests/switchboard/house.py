@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 CHAT = ChatId("fake:family")
 PATIENCE = 5.0  # seconds
+_STEPS = 50  # of the event loop: from a wake-up to its turn it takes a few
 
 SETTINGS = AgentSettings(
     kind="demo",
@@ -134,8 +135,11 @@ class House:
         return await self.fate(message)
 
     async def idle(self) -> None:
-        """No turn runs any more."""
+        """No turn runs any more, and none is about to begin."""
         async with asyncio.timeout(PATIENCE):
+            # What was set off must get its chance first, or nothing could ever be seen to happen.
+            for _ in range(_STEPS):
+                await asyncio.sleep(0)
             while self.engine.health().running:  # noqa: ASYNC110  the engine tells nobody
                 await asyncio.sleep(0)
 

@@ -42,6 +42,7 @@ class Patience:
     # In which a null block behind a text may be NanoClaw's closing marker.
     closing_marker: timedelta = timedelta(seconds=2)
     farewell: timedelta = timedelta(seconds=2)  # for its last words, after its end
+    house: timedelta = timedelta(seconds=1.5)  # as `close`, when the whole house ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,23 +199,24 @@ class LiveAgent:
 
     # --- making an end ----------------------------------------------------------------------
 
-    async def close(self) -> None:
-        """`_close`, SIGTERM, SIGKILL; returns when it is gone."""
+    async def close(self, patience: timedelta | None = None) -> None:
+        """`_close`, SIGTERM, SIGKILL, with patience before each; returns when it is gone."""
+        patience = self._patience.close if patience is None else patience
         self._begin_ending()
         async with self._ending:
             if self._gone.is_set():
                 return
             await asyncio.to_thread(self._tray.close)
-            if await self._gone_within(self._patience.close):
+            if await self._gone_within(patience):
                 return
             log.warning("agent.ignores_close", agent=self.name)
-            await self.terminate()
+            await self.terminate(patience)
 
-    async def terminate(self) -> None:
+    async def terminate(self, patience: timedelta | None = None) -> None:
         """SIGTERM, SIGKILL; returns when it is gone."""
         self._begin_ending()
         self._box.terminate()
-        if not await self._gone_within(self._patience.close):
+        if not await self._gone_within(self._patience.close if patience is None else patience):
             await self.kill()
 
     async def stop(self) -> None:

@@ -59,16 +59,12 @@ class SandboxedAgents:
             self._tasks = tasks
             await self._ended.wait()
             for agent in list(self._live.values()):
-                tasks.create_task(agent.close(), name=f"close:{agent.name}")
+                ending = agent.close(self._patience.house)
+                tasks.create_task(ending, name=f"close:{agent.name}")
 
     def close(self) -> None:
-        """Ask every agent to end."""
+        """Ask every agent to end, and see to it within some seconds."""
         self._ended.set()
-
-    def kill_all(self) -> None:
-        """The house burns down: no more patience."""
-        for agent in list(self._live.values()):
-            self._spawn(agent.kill(), f"kill:{agent.name}")
 
     def live(self) -> Sequence[LiveAgentInfo]:
         """Who is here now."""

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import stat
 from typing import TYPE_CHECKING
 
 from hallporter.domain.errors import AgentFailedError
+from hallporter.removal import empty, is_directory, opened
 from hallporter_wire.follow_up import CLOSE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READABLE = 0o644  # the agent runs under another uid when the host is root
 
@@ -32,18 +29,16 @@ class Tray:
 
     def empty(self) -> None:
         """Before a spawn: what an earlier agent left lying, whatever it made of the folder."""
-        with _opened(self._ipc) as ipc:
+        with opened(self._ipc) as ipc:
             _ensure_directory(ipc, "input")
-            with _opened("input", ipc) as tray:
-                while left := os.listdir(tray):  # noqa: PTH208  a handle, not a path
-                    for name in left:
-                        _remove(tray, name)
+            with opened("input", ipc) as tray:
+                empty(tray)
 
     def put(self, name: str, content: bytes) -> None:
         """All of it or nothing: written aside, then renamed in."""
         aside = f".{name}.tmp"
         try:
-            with _opened(self._ipc) as ipc, _opened("input", ipc) as tray:
+            with opened(self._ipc) as ipc, opened("input", ipc) as tray:
                 with os.fdopen(os.open(aside, _NEW_FILE, _READABLE, dir_fd=tray), "wb") as file:
                     file.write(content)
                     # Not by its name, which may lead elsewhere by now.
@@ -61,7 +56,7 @@ class Tray:
     def has(self, name: str) -> bool:
         """Whether the agent has not taken this file yet."""
         try:
-            with _opened(self._ipc) as ipc, _opened("input", ipc) as tray:
+            with opened(self._ipc) as ipc, opened("input", ipc) as tray:
                 os.stat(name, dir_fd=tray, follow_symlinks=False)
         except OSError:
             return False
@@ -71,41 +66,14 @@ class Tray:
 def ensure_folders(ipc: Path, names: tuple[str, ...]) -> None:
     """Make the folders of the mailroom; one that is a link or a file is put right."""
     ipc.mkdir(parents=True, exist_ok=True)
-    with _opened(ipc) as handle:
+    with opened(ipc) as handle:
         for name in names:
             _ensure_directory(handle, name)
 
 
-@contextlib.contextmanager
-def _opened(path: Path | str, parent: int | None = None) -> Iterator[int]:
-    handle = os.open(path, _DIRECTORY, dir_fd=parent)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
 def _ensure_directory(parent: int, name: str) -> None:
     with contextlib.suppress(FileNotFoundError):
-        if _is_directory(parent, name):
+        if is_directory(parent, name):
             return
         os.unlink(name, dir_fd=parent)
     os.mkdir(name, dir_fd=parent)
-
-
-def _remove(tray: int, name: str) -> None:
-    """Folders in a folder are moved up into the tray first: no depth of them can exhaust us."""
-    if not _is_directory(tray, name):
-        os.unlink(name, dir_fd=tray)
-        return
-    with _opened(name, tray) as folder:
-        for inner in os.listdir(folder):  # noqa: PTH208  a handle, not a path
-            if _is_directory(folder, inner):
-                os.rename(inner, secrets.token_hex(16), src_dir_fd=folder, dst_dir_fd=tray)
-            else:
-                os.unlink(inner, dir_fd=folder)
-    os.rmdir(name, dir_fd=tray)
-
-
-def _is_directory(parent: int, name: str) -> bool:
-    return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)

@@ -19,13 +19,14 @@ from hallporter.api.transcript import (
     fate_json,
     message_json,
 )
-from hallporter.domain.errors import InvalidRequestError, NotFoundError
+from hallporter.domain.errors import InvalidRequestError, NotFoundError, TooLargeError
 from hallporter.domain.ids import ChatId, MessageId
 from hallporter.domain.message import Inbound
 
 router = APIRouter(tags=["chats"], dependencies=[bearer])
 
 _MAX_SENDER = 200  # characters
+_MAX_TEXT = 100_000  # characters
 _MAX_DIGITS = 18  # of a sequence number: what a database's integer holds
 
 InChat = Annotated[str, Path(description="A chat's id.", examples=["web:main"], max_length=300)]
@@ -45,7 +46,10 @@ OpenChat = Annotated[ChatId, Depends(_opened)]
 class Saying(BaseModel):
     """What to say."""
 
-    text: str = Field(description="The words, in Markdown; not empty.", examples=["hello"])
+    text: str = Field(
+        description=f"The words, in Markdown; not empty, at most {_MAX_TEXT} characters.",
+        examples=["hello"],
+    )
     sender: str | None = Field(
         None,
         max_length=_MAX_SENDER,
@@ -70,7 +74,12 @@ class Said(BaseModel):
     status_code=202,
     summary="Say something",
     description="Durable when it answers. 202 the first time, 200 when this id is there already.",
-    responses={200: {"model": Said}, 400: {"model": Problem}, 404: {"model": Problem}},
+    responses={
+        200: {"model": Said},
+        400: {"model": Problem},
+        404: {"model": Problem},
+        413: {"model": Problem},
+    },
 )
 async def say(chat: OpenChat, saying: Saying, desk: At, caller: Asks, response: Response) -> Said:
     if not desk.web.owns(chat):
@@ -80,6 +89,12 @@ async def say(chat: OpenChat, saying: Saying, desk: At, caller: Asks, response: 
         raise InvalidRequestError(message, field="chat", value=chat)
     if not saying.text.strip():
         raise InvalidRequestError("text is empty: say something", field="text", value="")
+    if len(saying.text) > _MAX_TEXT:
+        message = (
+            f"the text has {len(saying.text)} characters, and one message has at most {_MAX_TEXT}:"
+            " say it in several messages"
+        )
+        raise TooLargeError(message, field="text", limit=_MAX_TEXT)
     own = saying.id or desk.new_id("m")
     shown = " ".join((saying.sender or "").split()) or caller.subject
     if not caller.is_operator and shown.casefold() in (desk.assistant_name.casefold(), OPERATOR):
@@ -105,7 +120,8 @@ async def say(chat: OpenChat, saying: Saying, desk: At, caller: Asks, response: 
 @router.get(
     "/api/chats/{chat}/messages",
     summary="Read",
-    description="What people and we have said, oldest first, page by page.",
+    description="What people and we have said, oldest first, page by page. A page of long messages"
+    " has fewer than `limit`; there are more as long as `next` is not null.",
     responses={400: {"model": Problem}, 404: {"model": Problem}},
 )
 async def read(

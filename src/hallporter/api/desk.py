@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """`admin_digest` is the SHA-256 of the home's admin token; `purge` removes what a group left
-    in the home folder."""
+    """`admin_digest` is the SHA-256 of the home's admin token; `dismiss` returns when nobody works
+    for a group any more, `purge` removes what it left in the home folder."""
 
     intake: Intake
     story: Story
@@ -41,6 +41,7 @@ class Desk:
     web: Channel
     channel_of: Callable[[ChatId], Channel | None]
     kind_of: Callable[[Group], str]
+    dismiss: Callable[[Group], Awaitable[None]]
     purge: Callable[[Folder], Awaitable[None]]
     assistant_name: str
     admin_digest: str

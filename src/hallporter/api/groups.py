@@ -130,17 +130,24 @@ async def change(folder: InFolder, body: ChangeBody, desk: At) -> GroupAnswer:
     "/api/groups/{folder}",
     status_code=204,
     summary="Remove a group",
-    description="Its folder and history stay. With `purge` its files go too, for good.",
+    description="Its agent is stopped, and what waited in its chat is ignored. Its folder and"
+    " history stay; with `purge` its files and all that was said in its chat go too, for good. A"
+    " purge that fails has kept the group, and can be repeated.",
     responses={404: {"model": Problem}, 409: {"model": Problem}},
 )
 async def remove(
     folder: InFolder,
     desk: At,
-    purge: Annotated[bool, Query(description="Remove the group's files as well.")] = False,  # noqa: FBT002
+    purge: Annotated[bool, Query(description="Remove its files and history as well.")] = False,  # noqa: FBT002
 ) -> Response:
-    group = await desk.groups.remove(folder)
-    if purge:
-        await desk.purge(group.folder)
+    if not purge:
+        await desk.dismiss(await desk.groups.remove(folder))
+        return Response(status_code=204)
+    group = await desk.groups.silence(folder)
+    await desk.dismiss(group)
+    # The row goes last: as long as something is left, the group can be named and purged again.
+    await desk.purge(group.folder)
+    await desk.groups.remove_with_history(folder)
     return Response(status_code=204)
 
 

@@ -13,7 +13,6 @@ from starlette.responses import Response
 from hallporter.api.transcript import message_json
 from hallporter.domain.errors import HallporterError, UnauthorizedError
 from hallporter.domain.happening import Lagged, MessageStored, TurnChanged, TypingChanged
-from hallporter.domain.message import Kind
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -30,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 _KEEP_ALIVE = timedelta(seconds=15)  # proxies cut connections that are silent for a minute
 _RETRY = 2000  # milliseconds that a browser waits before it connects again
-_AT_ONCE = 200  # messages read in one go
+_AT_ONCE = 200  # messages read in one go, at most
 
 
 class EventStream(Response):
@@ -142,21 +141,16 @@ class _Reader:
                 pass
 
     async def _catch_up(self) -> None:
-        while True:
-            messages = await self._story.since(self._chat, self._seq, _AT_ONCE)
+        while messages := await self._story.since(self._chat, self._seq, _AT_ONCE):
             for message in messages:
                 data = message_json(message).model_dump_json()
                 await self.write(f"id: {message.seq}\nevent: message\ndata: {data}\n\n")
                 self._seq = message.seq
-            if len(messages) < _AT_ONCE:
-                return
 
     async def _tell_standing(self, turn: Turn | None) -> None:
         if turn is None or turn.id == self._turn:
             return
-        given = await self._story.since(self._chat, turn.cursor, turn.piped - turn.cursor)
-        covers = [m.id for m in given if m.kind is Kind.TEXT and m.seq <= turn.piped]
-        await self._tell_turn(turn.id, "started", covers)
+        await self._tell_turn(turn.id, "started", await self._story.given_in(turn))
         await self._tell_typing(typing=True)
 
     async def _tell_turn(self, turn: TurnId, state: str, covers: Sequence[MessageId]) -> None:

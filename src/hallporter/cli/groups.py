@@ -154,7 +154,9 @@ def remove(
     context: typer.Context,
     *,
     folder: Folder,
-    purge: Annotated[bool, typer.Option("--purge", help="Remove its files too, for good.")] = False,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Files and history go too, for good.")
+    ] = False,
 ) -> None:
     """Remove a group; its folder and history stay unless you say --purge."""
 
@@ -168,7 +170,7 @@ def remove(
 
     group = ask(context, work)
     kept = (
-        "Its files are gone; what was said in the chat is kept."
+        "Its files are gone, and so is what was said in the chat."
         if purge
         else f"Its folder groups/{group['folder']} and what was said in the chat are kept."
     )

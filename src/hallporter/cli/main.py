@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from hallporter import __version__
-from hallporter.cli import chat, explain, groups, status, tokens
+from hallporter.cli import chat, explain, groups, screen, status, tokens
 from hallporter.cli.shell import Shell, shell_of
 
 if TYPE_CHECKING:
@@ -126,5 +126,5 @@ def _is_broken(word: str) -> bool:
 
 
 def _refuse(sentence: str, code: int = 1) -> None:
-    sys.stderr.write(f"hallporter: {sentence}\n")
+    screen.note(f"hallporter: {sentence}")
     sys.exit(code)

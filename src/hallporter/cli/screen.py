@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,25 +12,36 @@ if TYPE_CHECKING:
 
 _GAP = "  "
 
+# What makes a terminal do something instead of showing it: control characters but for line feed
+# and tab, what turns the direction of text, and halves of characters, which cannot be written.
+_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def harmless(text: str) -> str:
+    """Other people's words with nothing in them that a terminal would obey."""
+    return _COMMANDS.sub("\ufffd", text.replace("\r\n", "\n"))
+
 
 def show_json(document: object) -> None:
     """One document on stdout."""
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    # JSON has a harmless name for each of them, so nothing is lost.
+    sys.stdout.write(_COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
 
 def show(text: str) -> None:
     """A line on stdout."""
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{harmless(text)}\n")
 
 
 def note(text: str) -> None:
     """A line beside the result."""
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{harmless(text)}\n")
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Framed and coloured at a terminal, else columns that tools can cut."""
-    cells = [["" if value is None else str(value) for value in row] for row in rows]
+    cells = [["" if value is None else harmless(str(value)) for value in row] for row in rows]
     if sys.stdout.isatty():
         _show_framed(columns, cells)
         return

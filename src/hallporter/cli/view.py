@@ -10,6 +10,8 @@ from hallporter.cli import screen
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+
 _CLEAR = "\r\x1b[2K"  # back to the start of the line, and empty it
 
 
@@ -55,6 +57,19 @@ class Plain:
         """Nothing to tidy."""
 
 
+class _Harmless:
+    """Drawn first and made harmless then: Markdown has names for characters, too."""
+
+    def __init__(self, told: RenderableType) -> None:
+        self._told = told
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.segment import Segment
+
+        for text, style, control in console.render(self._told, options):
+            yield Segment(screen.harmless(text), style, control)
+
+
 class Terminal:
     """A prompt that makes way for what comes in."""
 
@@ -78,8 +93,11 @@ class Terminal:
         from rich.text import Text
 
         sys.stdout.write(_CLEAR)
-        self._console.print(Text(message["sender"], style="bold cyan"))
-        self._console.print(Markdown(message["text"]))
+        sender = Text(message["sender"], style="bold cyan")
+        # Without hyperlinks: a person sees where a link leads.
+        text = Markdown(message["text"], hyperlinks=False)
+        for told in (sender, text):
+            self._console.print(_Harmless(told))
         self.prompt()
 
     def typing(self, *, is_typing: bool) -> None:

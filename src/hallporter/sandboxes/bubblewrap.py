@@ -163,7 +163,7 @@ class Bubblewrap:
         if self._is_root:
             for mount in launch.mounts:
                 if mount.writable:
-                    hand_over(mount.source, self._uid)
+                    await asyncio.to_thread(hand_over, mount.source, self._uid)
         mark = leftovers.Mark(installation=self._installation, run=self._run, name=launch.name)
         with Handed() as handed, ExitStack() as ours:
             status, status_end = handed.pipe()

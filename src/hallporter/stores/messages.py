@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hallporter.domain.backlog import Waiting
 from hallporter.domain.ids import ChatId, MessageId, TurnId
 from hallporter.domain.message import OPEN_STATES, Kind, Message, State
+from hallporter.domain.portion import PAGE_SIZE, fitting
 from hallporter.stores.columns import time_in, time_out
 
 if TYPE_CHECKING:
@@ -51,6 +53,12 @@ class SqlMessages:
         rows = self._run("message_repeat_of", chat=chat, sender=sender, ext_id=ext_id)
         return _message(rows[0]) if rows else None
 
+    def waiting(self, chat: ChatId, after: int) -> Sequence[Waiting]:
+        return [
+            Waiting(seq=row["seq"], size=row["size"], wakes=bool(row["wakes"]))
+            for row in self._run("message_waiting", chat=chat, after=after)
+        ]
+
     def backlog(self, chat: ChatId, after: int) -> Sequence[Message]:
         return [_message(row) for row in self._run("message_backlog", chat=chat, after=after)]
 
@@ -59,8 +67,16 @@ class SqlMessages:
         return _message(rows[0]) if rows else None
 
     def page(self, chat: ChatId, after: int, limit: int) -> Sequence[Message]:
-        rows = self._run("message_page", chat=chat, after=after, limit=limit)
+        sizes = self._run("message_sizes", chat=chat, after=after, limit=limit)
+        if not sizes:
+            return []
+        through = sizes[fitting([row["size"] for row in sizes], PAGE_SIZE) - 1]["seq"]
+        rows = self._run("message_page", chat=chat, after=after, through=through)
         return [_message(row) for row in rows]
+
+    def between(self, chat: ChatId, after: int, through: int) -> Sequence[MessageId]:
+        rows = self._run("message_between", chat=chat, after=after, through=through)
+        return [MessageId(row["id"]) for row in rows]
 
     def mark(
         self,
@@ -84,6 +100,12 @@ class SqlMessages:
             **{f"was{place}": str(value) for place, value in enumerate(padded)},
         )
         return [MessageId(row["id"]) for row in rows]
+
+    def ignore(self, chat: ChatId, why: str) -> None:
+        self._run("message_ignore", chat=chat, why=why)
+
+    def remove_all(self, chat: ChatId) -> None:
+        self._run("message_remove_all", chat=chat)
 
     def replies(self, chat: ChatId, seq: int) -> Sequence[Message]:
         return [_message(row) for row in self._run("message_replies", chat=chat, seq=seq)]

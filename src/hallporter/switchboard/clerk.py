@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hallporter.domain.backlog import cap
 from hallporter.domain.coverage import Coverage
 from hallporter.domain.happening import TurnChanged
 from hallporter.domain.ids import TurnId
@@ -13,6 +12,7 @@ from hallporter.domain.ladder import GiveUp, Park, Retry, after_failure, after_i
 from hallporter.domain.message import OPEN_STATES, Kind, State
 from hallporter.domain.reply import presentable
 from hallporter.domain.turn import Note, Outcome, Turn, What
+from hallporter.switchboard.backlog import gather
 from hallporter.switchboard.briefing import to_batch
 from hallporter.switchboard.outbound import Words
 
@@ -79,14 +79,13 @@ class Clerk:
             chat = self._interrupt(tx, chat, stale)
         if chat.woken_at is None:  # piped, stopped or parked since: a late wake-up is no retry
             return None
-        backlog = tx.messages.backlog(chat_id, chat.cursor)
+        backlog = gather(tx, chat_id, chat.cursor)
         group = tx.groups.of_chat(chat_id)
-        if group is None or not any(message.wakes for message in backlog):
+        if group is None or backlog is None:
             if group is None:
                 self._abandon(tx, chat)
             tx.chats.save(replace(chat, woken_at=None, not_before=None))
             return None
-        kept = cap(backlog)
         turn = Turn(
             id=TurnId(self._new_id("t")),
             chat=chat_id,
@@ -96,25 +95,24 @@ class Clerk:
             waiting_since=chat.woken_at,
             started_at=self._clock.now(),
             cursor=chat.cursor,
-            piped=kept.kept[-1].seq,
+            piped=backlog.kept[-1].seq,
         )
         chat = replace(chat, epoch=turn.epoch, woken_at=None, not_before=None)
         tx.chats.save(chat)
         tx.turns.add(turn)
-        if kept.omitted:
-            self._mark(tx, turn, State.OMITTED, after=chat.cursor, through=kept.omitted[-1].seq)
-        given_after = kept.omitted[-1].seq if kept.omitted else chat.cursor
-        self._mark(tx, turn, State.RUNNING, after=given_after, through=turn.piped)
-        self._note(tx, turn, What.GIVEN, after=given_after, through=turn.piped)
+        if backlog.omitted:
+            self._mark(tx, turn, State.OMITTED, after=chat.cursor, through=backlog.after)
+        self._mark(tx, turn, State.RUNNING, after=backlog.after, through=turn.piped)
+        self._note(tx, turn, What.GIVEN, after=backlog.after, through=turn.piped)
         news = TurnChanged(
             chat=chat_id,
             turn=turn.id,
             state="started",
-            covers=tuple(message.id for message in kept.kept),
+            covers=tuple(message.id for message in backlog.kept),
             waited=turn.started_at - turn.waiting_since,
         )
         tx.after_commit(lambda: self._feed.publish(news))
-        batch = to_batch(kept.kept, omitted=len(kept.omitted))
+        batch = to_batch(backlog.kept, omitted=backlog.omitted)
         return Opened(turn=turn, chat=chat, group=group, batch=batch)
 
     def pipe(self, tx: Tx, turn: Turn) -> Batch | None:
@@ -123,18 +121,17 @@ class Clerk:
         now = tx.turns.get(turn.id)
         if now is None or now.outcome is not None:
             return None  # the turn has ended: its end has woken the chat again
-        more = tx.messages.backlog(turn.chat, now.piped)
-        if not any(message.wakes for message in more):
+        more = gather(tx, turn.chat, now.piped)
+        if more is None:
             return None
-        kept = cap(more)
-        if kept.omitted:
-            self._mark(tx, turn, State.OMITTED, after=now.piped, through=kept.omitted[-1].seq)
-        through = kept.kept[-1].seq
+        if more.omitted:
+            self._mark(tx, turn, State.OMITTED, after=now.piped, through=more.after)
+        through = more.kept[-1].seq
         self._mark(tx, turn, State.RUNNING, after=now.piped, through=through)
         self._note(tx, turn, What.PIPED, after=now.piped, through=through)
         tx.turns.save(replace(now, piped=through))
         tx.chats.save(replace(chat, woken_at=None))
-        return to_batch(kept.kept, omitted=len(kept.omitted))
+        return to_batch(more.kept, omitted=more.omitted)
 
     def block(self, tx: Tx, turn: Turn, block: Block, progress: Progress) -> Written:
         """R1, R4, R5: the reply, the session and the moved cursor are one transaction."""

@@ -11,7 +11,9 @@ from hallporter.domain.errors import ConflictError, InvalidRequestError, NotFoun
 from hallporter.domain.folder import parse_folder
 from hallporter.domain.group import Group
 from hallporter.domain.ids import ChatId
+from hallporter.domain.message import State
 from hallporter.domain.trigger import check_trigger
+from hallporter.domain.turn import Note, Outcome, What
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 MAIN_CHAT = ChatId("web:main")
 _MAX_NAME = 200  # characters
+_REMOVED = "the group was removed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,16 +85,40 @@ class Groups:
     async def change(self, folder: str, change: GroupChange) -> Group:
         return await self._store.write(lambda tx: self._change(tx, folder, change))
 
+    async def silence(self, folder: str) -> Group:
+        """The step before a removal: nobody works for the group any more, and what was open in
+        its chat has a fate. Raises `ConflictError` for the main group."""
+
+        def fn(tx: Tx) -> Group:
+            group = _removable(tx, folder)
+            self._silence(tx, group)
+            return group
+
+        return await self._store.write(fn)
+
     async def remove(self, folder: str) -> Group:
         """The folder and the history stay."""
 
         def fn(tx: Tx) -> Group:
-            group = _known(tx, folder)
-            if group.is_main:
-                message = "this is the main group: make another one main first"
-                raise ConflictError(message, field="folder", value=folder)
+            group = _removable(tx, folder)
+            self._silence(tx, group)
             tx.groups.remove(group.folder)
-            tx.after_commit(lambda: self._close_warm(group.chat))
+            return group
+
+        return await self._store.write(fn)
+
+    async def remove_with_history(self, folder: str) -> Group:
+        """All that was said in the chat goes too; its place and its numbers stay, so that none is
+        given out twice."""
+
+        def fn(tx: Tx) -> Group:
+            group = _removable(tx, folder)
+            self._silence(tx, group)
+            tx.outbox.remove_all(group.chat)
+            tx.turns.remove_all(group.chat)
+            tx.messages.remove_all(group.chat)
+            tx.chats.save(tx.chats.lock(group.chat).renewed())
+            tx.groups.remove(group.folder)
             return group
 
         return await self._store.write(fn)
@@ -111,6 +138,35 @@ class Groups:
             return self._add(tx, new)
 
         return await self._store.write(fn)
+
+    def _silence(self, tx: Tx, group: Group) -> None:
+        """A turn that runs is stopped: whoever still works writes under an epoch that no longer
+        counts."""
+        now = self._clock.now()
+        chat = tx.chats.lock(group.chat)
+        if (turn := tx.turns.open_in(chat.id)) is not None:
+            tx.messages.mark(
+                chat.id,
+                after=chat.cursor,
+                through=turn.piped,
+                was=(State.RUNNING,),
+                state=State.STOPPED,
+                turn=turn.id,
+            )
+            tx.turns.save(replace(turn, outcome=Outcome.STOPPED, ended_at=now, why=_REMOVED))
+            tx.turns.note(
+                Note(
+                    turn=turn.id,
+                    at=now,
+                    what=What.ENDED,
+                    after=chat.cursor,
+                    through=turn.piped,
+                    why=_REMOVED,
+                )
+            )
+        tx.messages.ignore(chat.id, _REMOVED)
+        tx.chats.save(replace(chat.settled(chat.head), epoch=chat.epoch + 1, woken_at=None))
+        tx.after_commit(lambda: self._close_warm(chat.id))
 
     def _add(self, tx: Tx, new: NewGroup) -> Group:
         chat = self._known_chat(new.chat)
@@ -188,6 +244,14 @@ def _known(tx: Tx, folder: str) -> Group:
     group = tx.groups.of_folder(folder)
     if group is None:
         raise NotFoundError(f"no group has the folder {folder!r}", field="folder", value=folder)
+    return group
+
+
+def _removable(tx: Tx, folder: str) -> Group:
+    group = _known(tx, folder)
+    if group.is_main:
+        message = "this is the main group: make another one main first"
+        raise ConflictError(message, field="folder", value=folder)
     return group
 
 

@@ -42,16 +42,21 @@ class Story:
 
         def fn(tx: Tx) -> Page:
             seq = 0 if after is None else _place(tx, chat, after)
-            messages = tx.messages.page(chat, seq, limit + 1)
-            has_more = len(messages) > limit
-            kept = messages[:limit]
-            return Page(messages=kept, next=kept[-1].id if has_more else None)
+            messages = tx.messages.page(chat, seq, limit)
+            has_more = bool(messages and tx.messages.page(chat, messages[-1].seq, 1))
+            return Page(messages=messages, next=messages[-1].id if has_more else None)
 
         return await self._store.read(fn)
 
     async def since(self, chat: ChatId, seq: int, limit: int) -> Sequence[Message]:
-        """What came after a sequence number: for streams."""
+        """What came after a sequence number, some at a time: for streams, until none is left."""
         return await self._store.read(lambda tx: tx.messages.page(chat, seq, limit))
+
+    async def given_in(self, turn: Turn) -> Sequence[MessageId]:
+        """The messages that a turn's agent was given."""
+        return await self._store.read(
+            lambda tx: tx.messages.between(turn.chat, turn.cursor, turn.piped)
+        )
 
     async def place_of(self, chat: ChatId, message: str) -> int:
         return await self._store.read(lambda tx: _place(tx, chat, message))

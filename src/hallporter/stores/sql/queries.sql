@@ -67,20 +67,42 @@ WHERE chat = :chat AND seq > :after AND kind = 'text'
     AND state IN ('waiting', 'queued', 'running', 'failed')
 ORDER BY seq;
 
+-- name: message_waiting
+SELECT seq, LENGTH(text) AS size, wakes FROM messages
+WHERE chat = :chat AND seq > :after AND kind = 'text'
+    AND state IN ('waiting', 'queued', 'running', 'failed')
+ORDER BY seq;
+
 -- name: message_first_waking
 SELECT * FROM messages
 WHERE chat = :chat AND seq > :after AND wakes = 1
     AND state IN ('waiting', 'queued', 'running', 'failed')
 ORDER BY seq LIMIT 1;
 
+-- name: message_sizes
+SELECT seq, LENGTH(text) AS size FROM messages
+WHERE chat = :chat AND seq > :after ORDER BY seq LIMIT :limit;
+
 -- name: message_page
-SELECT * FROM messages WHERE chat = :chat AND seq > :after ORDER BY seq LIMIT :limit;
+SELECT * FROM messages WHERE chat = :chat AND seq > :after AND seq <= :through ORDER BY seq;
+
+-- name: message_between
+SELECT id FROM messages
+WHERE chat = :chat AND seq > :after AND seq <= :through AND kind = 'text'
+ORDER BY seq;
 
 -- name: message_mark
 UPDATE messages SET state = :state, turn = COALESCE(:turn, turn)
 WHERE chat = :chat AND seq > :after AND seq <= :through AND kind = 'text'
     AND state IN (:was0, :was1, :was2, :was3)
 RETURNING id;
+
+-- name: message_ignore
+UPDATE messages SET state = 'ignored', why = :why
+WHERE chat = :chat AND kind = 'text' AND state IN ('waiting', 'queued', 'failed');
+
+-- name: message_remove_all
+DELETE FROM messages WHERE chat = :chat;
 
 -- name: message_replies
 SELECT * FROM messages
@@ -128,6 +150,12 @@ SELECT * FROM turns WHERE chat = :chat AND cursor < :seq AND piped >= :seq ORDER
 -- name: turn_notes
 SELECT * FROM turn_notes WHERE turn = :turn ORDER BY number;
 
+-- name: turn_remove_notes
+DELETE FROM turn_notes WHERE turn IN (SELECT id FROM turns WHERE chat = :chat);
+
+-- name: turn_remove_all
+DELETE FROM turns WHERE chat = :chat;
+
 -- name: turn_failures
 SELECT * FROM turns WHERE outcome = 'failed' AND ended_at >= :since ORDER BY ended_at DESC LIMIT 200;
 
@@ -161,6 +189,12 @@ UPDATE outbox SET state = :state, why = :why WHERE number = :number;
 
 -- name: outbox_of_message
 SELECT * FROM outbox WHERE message = :message;
+
+-- name: outbox_remove_parts
+DELETE FROM outbox_parts WHERE outbox IN (SELECT number FROM outbox WHERE chat = :chat);
+
+-- name: outbox_remove_all
+DELETE FROM outbox WHERE chat = :chat;
 
 -- name: outbox_counts
 SELECT state, COUNT(*) AS count FROM outbox WHERE state <> 'sent' GROUP BY state;
