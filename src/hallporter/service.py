@@ -42,7 +42,7 @@ async def serve(path: Path, address: str | None, port: int | None) -> int:
     """Run the host until a signal ends it; the exit code. Raises a refusal before anything runs."""
     home = open_home(path)
     loaded = load(home.path, environment())
-    logs.configure(loaded.settings.host.log_level)
+    logs.configure(loaded.settings.host.log_level, _log_file(home, loaded))
     for warning in (*home.warnings, *loaded.warnings):
         log.warning("settings.mind", what=warning)
     host = loaded.settings.host
@@ -52,6 +52,11 @@ async def serve(path: Path, address: str | None, port: int | None) -> int:
     ):
         await _run(home, loaded, held, door)
     return 0
+
+
+def _log_file(home: Home, loaded: Loaded) -> logs.LogFile:
+    wanted = loaded.settings.logs
+    return logs.LogFile(home.log_file, max_size=wanted.max_size, keep=wanted.keep)
 
 
 @contextlib.asynccontextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hallporter.settings.agreed import (
     HostSettings,
     Loaded,
+    LogSettings,
     Settings,
     StoreSettings,
     check_agent,
@@ -16,6 +17,7 @@ from hallporter.settings.variables import environment
 __all__ = [
     "HostSettings",
     "Loaded",
+    "LogSettings",
     "Origin",
     "Settings",
     "Source",

@@ -35,12 +35,19 @@ class StoreSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings:
+    max_size: int  # bytes of a file before it is put aside
+    keep: int  # files put aside
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """`groups` holds what a folder, in small letters, has of its own; `channels` are judged by
     the channels."""
 
     host: HostSettings
     store: StoreSettings
+    logs: LogSettings
     agent: Mapping[str, Any]
     groups: Mapping[str, Mapping[str, Any]]
     channels: Mapping[str, Mapping[str, object]]

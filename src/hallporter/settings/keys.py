@@ -47,6 +47,14 @@ STORE: Mapping[str, Key] = MappingProxyType(
     {"url": Key(kinds.database(), "sqlite:///hallporter.db")}
 )
 
+LOGS: Mapping[str, Key] = MappingProxyType(
+    {
+        # Less would turn the file over every few lines.
+        "max_size": Key(kinds.size(64 << 10), 10 << 20),
+        "keep": Key(kinds.whole(1, 1000), 5),
+    }
+)
+
 AGENT: Mapping[str, Key] = MappingProxyType(
     {
         "kind": Key(kinds.choice("claude", "demo", "command", "adk", "openai"), "demo"),
@@ -64,7 +72,7 @@ AGENT: Mapping[str, Key] = MappingProxyType(
 )
 
 TABLES: Mapping[str, Mapping[str, Key]] = MappingProxyType(
-    {"host": HOST, "store": STORE, "agent": AGENT}
+    {"host": HOST, "store": STORE, "logs": LOGS, "agent": AGENT}
 )
 GROUPS = "groups"
 CHANNELS = "channels"
