@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from hallporter import __version__
-from hallporter.cli import chat, explain, groups, status, tokens
+from hallporter.cli import chat, explain, groups, logs, status, tokens
 from hallporter.cli.shell import Shell, shell_of
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def up(
 
 app.command("chat")(chat.talk)
 app.command("explain")(explain.tell)
+app.command("logs")(logs.show_logs)
 app.command("status")(status.show_status)
 app.add_typer(groups.app, name="groups")
 app.add_typer(tokens.app, name="tokens")
