@@ -214,6 +214,11 @@ async def test_status_tells_what_runs_waits_and_failed(front: Front) -> None:
     assert status["groups"] == 1
     assert status["messages"] == {"failed": 1}
     assert status["failures"][0]["why"] == "it fell over"
+    (trouble,) = status["troubles"]
+    assert (trouble["why"], trouble["count"], trouble["chats"]) == ("it fell over", 1, ["web:main"])
+    assert (status["agents"][0]["age"], status["agents"][0]["memory"]) == (0.0, 64 << 20)
+    assert status["storage"]["errors"] == 1
+    assert status["storage"]["free"] == 1 << 30
     assert status["agents"][0]["folder"] == "main"
     assert status["engine"]["waiting"] == 1
     assert channels["data"] == [{"name": "web", "ok": True, "why": ""}]

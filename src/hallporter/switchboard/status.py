@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
@@ -49,6 +50,36 @@ class SandboxInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """What the home takes, in bytes, and what is left; `errors` counts files put aside."""
+
+    database: int
+    groups: int
+    logs: int
+    errors: int
+    free: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What the house uses now: bytes of memory by agent, and the disk."""
+
+    memory: Mapping[str, int]
+    storage: Storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """Failures that have one reason; newest at `last`."""
+
+    why: str
+    count: int
+    last: datetime
+    chats: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """What `status` shows and `/readyz` judges."""
 
@@ -61,6 +92,23 @@ class Report:
     failures: Sequence[Turn]
     groups: int
     store: Health
+
+    @property
+    def troubles(self) -> Sequence[Trouble]:
+        """The failures by their reason, the most frequent first."""
+        by_reason: dict[str, list[Turn]] = {}
+        for turn in self.failures:
+            by_reason.setdefault(turn.why, []).append(turn)
+        found = [
+            Trouble(
+                why=why,
+                count=len(turns),
+                last=max(turn.ended_at or turn.started_at for turn in turns),
+                chats=sorted({turn.chat for turn in turns}),
+            )
+            for why, turns in by_reason.items()
+        ]
+        return sorted(found, key=lambda trouble: (-trouble.count, trouble.why))
 
     @property
     def problems(self) -> Sequence[str]:
@@ -86,6 +134,8 @@ class Status:
         channels: Sequence[Channel],
         agents: LiveAgents,
         sandboxes: Callable[[], Sequence[SandboxInfo]],
+        memory_of: Callable[[int], int],
+        storage: Callable[[], Storage],
         clock: Clock,
     ) -> None:
         self._store = store
@@ -93,6 +143,8 @@ class Status:
         self._channels = channels
         self._agents = agents
         self._sandboxes = sandboxes
+        self._memory_of = memory_of
+        self._storage = storage
         self._clock = clock
 
     async def report(self) -> Report:
@@ -114,6 +166,16 @@ class Status:
             groups=groups,
             store=await self.store_health(),
         )
+
+    async def usage(self) -> Usage:
+        """Apart from the report: it looks at many files, and a watchdog asks often."""
+        agents = self._agents.live()
+
+        def look() -> Usage:
+            memory = {agent.id: self._memory_of(agent.pid) for agent in agents}
+            return Usage(memory=memory, storage=self._storage())
+
+        return await asyncio.to_thread(look)
 
     async def store_health(self) -> Health:
         """A read that reaches the file; what cannot be read is said, not raised."""
