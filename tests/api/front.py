@@ -20,14 +20,18 @@ from hallporter.domain.errors import InvalidSettingsError
 from hallporter.domain.ids import ChatId
 from hallporter.domain.token import digest
 from hallporter.engine.embedded import EmbeddedEngine
+from hallporter.stores.belongings import Belongings
 from hallporter.stores.feed import MemoryFeed
 from hallporter.stores.sqlite import SqliteStore, open_store
 from hallporter.switchboard.clerk import Clerk, Progress
+from hallporter.switchboard.forgetting import Forgetting
 from hallporter.switchboard.groups import Groups
 from hallporter.switchboard.intake import Intake
+from hallporter.switchboard.notices import Notices
 from hallporter.switchboard.outbound import Outbound
+from hallporter.switchboard.sessions import Sessions
 from hallporter.switchboard.slash_lines import SlashLines
-from hallporter.switchboard.status import LiveAgentInfo, Status
+from hallporter.switchboard.status import LiveAgentInfo, Status, Storage
 from hallporter.switchboard.story import Story
 from hallporter.switchboard.tokens import Tokens
 from tests.fakes.channel import FakeChannel
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
     from hallporter.switchboard.clerk import Opened
 
 ADMIN = "hp_admin"
+STORAGE = Storage(database=1 << 20, groups=2048, logs=512, errors=1, free=1 << 30, total=4 << 30)
 MAIN = ChatId("web:main")
 PATIENCE = 5.0  # seconds
 
@@ -145,6 +150,9 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
     async def purge(folder: Folder) -> None:
         purged.append(folder)
 
+    async def evict(_chat: ChatId) -> None:
+        """Nobody answers here."""
+
     async with open_store(path / "hallporter.db", clock) as store:
         engine = EmbeddedEngine(store=store, clock=clock, pool_size=lambda _pool: 5)
         outbound = Outbound(
@@ -188,6 +196,8 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             channels=[web],
             agents=residents,
             sandboxes=list,
+            memory_of=lambda _pid: 64 << 20,
+            storage=lambda: STORAGE,
             clock=clock,
         )
         desk = Desk(
@@ -195,6 +205,25 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             story=Story(store=store),
             groups=groups,
             tokens=Tokens(store=store, clock=clock, new_id=counting_id),
+            sessions=Sessions(
+                store=store, clock=clock, new_id=counting_id, admin_digest=digest(ADMIN)
+            ),
+            notices=Notices(
+                store=store,
+                outbound=outbound,
+                channel_of=channel_of,
+                clock=clock,
+                free_disk=lambda: 0,
+                min_free_disk=1,
+            ),
+            forgetting=Forgetting(
+                store=store,
+                engine=engine,
+                feed=feed,
+                clock=clock,
+                evict=evict,
+                belongings=Belongings(path),
+            ),
             status=status,
             metrics=Metrics(),
             feed=feed,

@@ -12,7 +12,8 @@ import pytest
 from fastapi.routing import APIRoute
 from typer.main import get_command
 
-from hallporter.api import chats, groups, house, links, tokens
+from hallporter.api import chats, groups, house, tokens
+from hallporter.api import links as link_endpoints
 from hallporter.cli.main import app
 from hallporter.settings.keys import ALIASES, TABLES, dotted
 
@@ -168,7 +169,7 @@ def test_the_api_page_has_every_endpoint() -> None:
         chats.router,
         groups.router,
         tokens.router,
-        links.router,
+        link_endpoints.router,
         house.router,
         house.open_router,
     )

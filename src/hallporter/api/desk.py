@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from hallporter.domain.group import Group
     from hallporter.domain.ids import ChatId, Folder, NewId
     from hallporter.ports import Channel, Clock, Feed
+    from hallporter.switchboard.forgetting import Forgetting
     from hallporter.switchboard.groups import Groups
     from hallporter.switchboard.intake import Intake
+    from hallporter.switchboard.notices import Notices
+    from hallporter.switchboard.sessions import Sessions
     from hallporter.switchboard.status import Status
     from hallporter.switchboard.story import Story
     from hallporter.switchboard.tokens import Tokens
@@ -33,6 +36,9 @@ class Desk:
     story: Story
     groups: Groups
     tokens: Tokens
+    sessions: Sessions
+    notices: Notices
+    forgetting: Forgetting
     status: Status
     metrics: Metrics
     feed: Feed
