@@ -48,7 +48,7 @@ class EventStream(Response):
         feed: Feed,
         clock: Clock,
         recognise: Callable[[], Awaitable[object]],
-        spell: Callable[[Message], str],
+        spell: Callable[[Message], Awaitable[str]],
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self.status_code = 200
@@ -116,7 +116,7 @@ class _Reader:
         seq: int,
         story: Story,
         send: Send,
-        spell: Callable[[Message], str],
+        spell: Callable[[Message], Awaitable[str]],
     ) -> None:
         self._chat = chat
         self._seq = seq
@@ -161,7 +161,7 @@ class _Reader:
         while True:
             messages = await self._story.since(self._chat, self._seq, _AT_ONCE)
             for message in messages:
-                data = self._spell(message)
+                data = await self._spell(message)
                 await self.write(f"id: {message.seq}\nevent: message\ndata: {data}\n\n")
                 self._seq = message.seq
             if len(messages) < _AT_ONCE:

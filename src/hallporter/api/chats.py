@@ -166,7 +166,7 @@ async def fate(id: Annotated[str, Path(max_length=300)], desk: At) -> FateJson:
     return fate_json(chosen, [one for one in fates if one is not chosen])
 
 
-def _spelled(message: Message) -> str:
+async def _spelled(message: Message) -> str:
     return message_json(message).model_dump_json()
 
 

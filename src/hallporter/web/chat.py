@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 OPERATOR = "operator"
 _AT_ONCE = 50  # messages of a first look, and of each look further back
+_SET_AT_ONCE = 2_000  # characters
 _MAX_DIGITS = 18  # of a sequence number: what a database's integer holds
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
@@ -152,8 +153,11 @@ def _chosen(groups: Sequence[Group], asked: str | None) -> Group:
     return group
 
 
-def _spelled(message: Message) -> str:
-    return json.dumps({"id": message.id, "seq": message.seq, "html": _article(message)})
+async def _spelled(message: Message) -> str:
+    # A long text takes a while to set, and the others' streams must not wait for it.
+    is_long = len(message.text) > _SET_AT_ONCE
+    html = await asyncio.to_thread(_article, message) if is_long else _article(message)
+    return json.dumps({"id": message.id, "seq": message.seq, "html": html})
 
 
 def _article(message: Message) -> str:

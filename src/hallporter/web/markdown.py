@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from markdown_it.rules_core import StateCore
     from markdown_it.token import Token
 
-_LONGEST = 50_000  # characters; what is longer is shown as it was written
+_LONGEST = 30_000  # characters; what is longer is shown as it was written
+_DEEPEST = 19  # levels
 _SCHEME = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 _LEVELS_ABOVE = 2  # the page's own headings
 _MAX_LANGUAGE = 20  # characters
@@ -25,14 +26,18 @@ _OUTWARD = {"rel": "noopener noreferrer nofollow", "target": "_blank"}
 
 def render(text: str) -> str:
     """Safe to put into a page as it is."""
-    if len(text) > _LONGEST:
-        return f'<p class="plain" dir="auto">{escape(text)}</p>'
-    return str(_parser().render(text))
+    if len(text) <= _LONGEST:
+        parser = _parser()
+        tokens = parser.parse(text)
+        # Where the nesting ends the parser drops words; they are worth more than their form.
+        if all(token.level < _DEEPEST for token in tokens):
+            return str(parser.renderer.render(tokens, parser.options, {}))
+    return f'<p class="plain" dir="auto">{escape(text)}</p>'
 
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "breaks": True})
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": _DEEPEST + 1})
     parser.enable(["table", "strikethrough"])
     # A path of ours behind a stranger's words would be a trap, so links lead out or nowhere.
     parser.validateLink = lambda url: _SCHEME.match(url) is not None  # type: ignore[method-assign]
