@@ -260,9 +260,9 @@ class _Packing:
 
 def _add_home(packing: _Packing, home: Path) -> None:
     with contextlib.ExitStack() as closing:
-        top = _folder(home, closing)
+        here = _folder(home, closing)
         for name in FILES:
-            packing.add_file(name, name, top)
+            packing.add_file(name, name, here)
     for tree, top in _trees(home):
         _add_tree(packing, tree, top)
 

@@ -49,7 +49,7 @@ class Belongings:
         return sum(len(files) for _, _, files in os.walk(place))
 
     def _remove_logs(self, before: float) -> int:
-        places = [self._home / "logs", *self._home.glob("groups/*/logs")]
+        places = [*self._home.glob("logs"), *self._home.glob("groups/*/logs")]
         return sum(1 for place in places for _ in _drop_old(place, before))
 
 

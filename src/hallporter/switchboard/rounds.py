@@ -13,10 +13,10 @@ from hallporter.domain.happening import Delivered, Lagged, TurnChanged
 from hallporter.domain.outbox import Delivery
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from hallporter.domain.happening import Happening
     from hallporter.ports import Clock, Feed
-    from hallporter.switchboard.notices import Notices
-    from hallporter.switchboard.retention import Sweep
 
 log = structlog.get_logger(__name__)
 
@@ -24,10 +24,17 @@ _EVERY = timedelta(minutes=1)
 
 
 class Rounds:
-    """Notices and the nightly sweep, for as long as the host runs."""
+    """Notices and the nightly sweep, for as long as the host runs; both know what is due."""
 
-    def __init__(self, *, notices: Notices, sweep: Sweep, feed: Feed, clock: Clock) -> None:
-        self._notices = notices
+    def __init__(
+        self,
+        *,
+        look: Callable[[], Awaitable[None]],
+        sweep: Callable[[], Awaitable[object]],
+        feed: Feed,
+        clock: Clock,
+    ) -> None:
+        self._look = look
         self._sweep = sweep
         self._feed = feed
         self._clock = clock
@@ -37,13 +44,13 @@ class Rounds:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._heed_news(), name="rounds:news")
             while True:
-                await self._look()
+                await self._walk()
                 await self._clock.sleep(_EVERY)
 
-    async def _look(self) -> None:
+    async def _walk(self) -> None:
         try:
-            await self._notices.look()
-            await self._sweep.run_if_due()
+            await self._look()
+            await self._sweep()
         except (UnavailableError, OSError) as error:
             log.warning("rounds.paused", error=str(error))
 
@@ -51,7 +58,7 @@ class Rounds:
         async with self._feed.subscribe(None) as events:
             async for event in events:
                 if is_alarming(event):
-                    await self._look()
+                    await self._walk()
 
 
 def is_alarming(event: Happening) -> bool:
