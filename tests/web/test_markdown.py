@@ -8,37 +8,10 @@ from hypothesis import strategies as st
 
 from hallporter.web.markdown import render
 
-TAGS = set(
-    [
-        "p",
-        "a",
-        "em",
-        "strong",
-        "s",
-        "code",
-        "pre",
-        "ul",
-        "ol",
-        "li",
-        "blockquote",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "hr",
-        "br",
-        "div",
-        "bdi",
-        "button",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-    ]
-)
-ATTRIBUTES = set(["dir", "class", "href", "title", "rel", "target", "tabindex", "type", "start"])
+BLOCKS = {"p", "ul", "ol", "li", "blockquote", "h3", "h4", "h5", "h6", "hr", "br", "div", "pre"}
+TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
+TAGS = BLOCKS | TABLES | {"a", "em", "strong", "s", "code", "bdi", "button"}
+ATTRIBUTES = {"dir", "class", "href", "title", "rel", "target", "tabindex", "type", "start"}
 
 
 class Reader(HTMLParser):

@@ -55,7 +55,7 @@ async function showEarlier() {
     if (!answer.ok) return;
     const html = await answer.text();
     const below = scroll.scrollHeight - scroll.scrollTop;
-    log.setAttribute("aria-live", "off"); // old words are no news
+    byId("live").setAttribute("aria-live", "off"); // old words are no news
     first.before(fragment(html));
     scroll.scrollTop = scroll.scrollHeight - below;
     button.hidden = answer.headers.get("X-Earlier") !== "yes";
@@ -63,7 +63,7 @@ async function showEarlier() {
     // The host is away: the banner says so, and the button is still there.
   } finally {
     button.disabled = false;
-    setTimeout(() => log.setAttribute("aria-live", "polite"));
+    setTimeout(() => byId("live").setAttribute("aria-live", "polite"));
   }
 }
 
