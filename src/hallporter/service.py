@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import socket
+import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ import uvicorn
 from hallporter import logs
 from hallporter.clock import SystemClock
 from hallporter.domain.errors import AgentRefusedError, ConflictError, InvalidSettingsError
-from hallporter.home import hold, open_home
+from hallporter.home import hold, open_home, reachable
 from hallporter.settings import environment, load
 from hallporter.wiring import build
 
@@ -71,6 +72,23 @@ async def offline(path: Path) -> AsyncIterator[ASGIApp]:
             yield rooms.app
 
 
+def survey(path: Path, *, is_mending: bool) -> list[Finding]:
+    """What is wrong with a home before anything is opened; nothing when there is none yet, or its
+    own host can be asked."""
+    home = Home(path=path.expanduser().absolute())
+    if not home.run_dir.exists() or _is_served(home):
+        return []
+    reading = read_settings(home)
+    try:
+        database = load(home.path, environment()).settings.store.path
+    except InvalidSettingsError:
+        database = home.database
+    found = outside(home, database, reading)
+    if not is_mending:
+        return found
+    return together(asyncio.run(mended(found)), outside(home, database, reading))
+
+
 async def _run(home: Home, loaded: Loaded, held: Hold, door: socket.socket) -> None:
     ending = _signals()
     async with asyncio.TaskGroup() as tasks, build(home, loaded, tasks) as rooms:
@@ -95,11 +113,13 @@ async def _run(home: Home, loaded: Loaded, held: Hold, door: socket.socket) -> N
         living = tasks.create_task(rooms.agents.serve(), name="agents")
         delivering = tasks.create_task(rooms.delivery.serve(), name="delivery")
         tasks.create_task(rooms.metrics.follow(rooms.feed), name="metrics")
+        rounds = tasks.create_task(rooms.rounds.serve(), name="rounds")
         running = tasks.create_task(rooms.engine.serve(rooms.exchange.run), name="engine")
         answering = tasks.create_task(server.serve(sockets=[door]), name="http")
         url = _url(door)
         held.announce(url)
         log.info("ready", url=url, home=str(home.path))
+        await _print_link(rooms, url)
         await ending.wait()
         log.info("ending")
         rooms.feed.close()  # open streams would hold the server back
@@ -108,10 +128,20 @@ async def _run(home: Home, loaded: Loaded, held: Hold, door: socket.socket) -> N
         await running
         await _say_goodbye(rooms, living)
         delivering.cancel()
+        rounds.cancel()
         await answering
         for channel in rooms.channels:
             await channel.disconnect()
     log.info("ended")
+
+
+async def _print_link(rooms: Rooms, url: str) -> None:
+    """On stdout only: the log is kept, and a way in has no place there."""
+    link = await rooms.sessions.invite()
+    line = f"Open {reachable(url)}/enter/{link.secret} (once, within five minutes)\n"
+    with contextlib.suppress(OSError):  # nobody reads along
+        sys.stdout.write(line)
+        sys.stdout.flush()
 
 
 async def _named_sandboxes(rooms: Rooms, loaded: Loaded) -> set[str]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import hallporter
 from hallporter.agents.launching import Equipment
@@ -17,8 +20,13 @@ from hallporter.api.desk import Desk
 from hallporter.api.metrics import Metrics
 from hallporter.channels.webchat import WebChat
 from hallporter.clock import SystemClock
-from hallporter.domain.errors import AgentRefusedError
+from hallporter.doctor.examining import Doctor, Terms
+from hallporter.doctor.preferences import Reading
+from hallporter.doctor.starts import Starts
+from hallporter.doctor.storage import storage_of
+from hallporter.domain.errors import AgentRefusedError, InvalidSettingsError
 from hallporter.domain.ids import SANDBOXES
+from hallporter.domain.removal import Retention
 from hallporter.domain.token import digest
 from hallporter.engine.embedded import EmbeddedEngine
 from hallporter.home import admin_token, installation
@@ -27,32 +35,42 @@ from hallporter.sandboxes.bubblewrap import Bubblewrap
 from hallporter.sandboxes.machine import interpreter
 from hallporter.sandboxes.process import Process
 from hallporter.sandboxes.stock import Stock
-from hallporter.settings import check_agent
+from hallporter.sandboxes.usage import memory_of
+from hallporter.settings import Source, changes, check_agent, environment, listed, load
+from hallporter.stores.belongings import Belongings
 from hallporter.stores.feed import MemoryFeed
 from hallporter.stores.sqlite import open_store
 from hallporter.switchboard.clerk import Clerk
 from hallporter.switchboard.delivery import Delivery
 from hallporter.switchboard.exchange import Exchange, House
+from hallporter.switchboard.forgetting import Forgetting
 from hallporter.switchboard.groups import Groups
 from hallporter.switchboard.intake import Intake
+from hallporter.switchboard.notices import Notices
 from hallporter.switchboard.outbound import Outbound
+from hallporter.switchboard.retention import Sweep
+from hallporter.switchboard.rounds import Rounds
+from hallporter.switchboard.sessions import Sessions
 from hallporter.switchboard.slash_lines import SlashLines
 from hallporter.switchboard.status import Status
 from hallporter.switchboard.story import Story
 from hallporter.switchboard.tokens import Tokens
+from hallporter.web.lobby import Answerer, Lobby
+from hallporter.web.routes import routes
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from starlette.types import ASGIApp
 
     from hallporter.domain.brief import AgentSettings, LateBlock
+    from hallporter.domain.finding import Setting
     from hallporter.domain.group import Group
     from hallporter.domain.ids import ChatId, Pool
     from hallporter.home import Home
     from hallporter.ports import Agent, Channel, Store
-    from hallporter.settings import HostSettings, Loaded
+    from hallporter.settings import HostSettings, Loaded, Settings
 
 _PROGRAM_KINDS = ("demo", "command")
 
@@ -71,6 +89,8 @@ class Rooms:
     intake: Intake
     groups: Groups
     metrics: Metrics
+    sessions: Sessions
+    rounds: Rounds
     channels: Sequence[Channel]
     sandboxes: Stock
     app: ASGIApp
@@ -97,6 +117,13 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
     def kind_of(group: Group) -> str:
         return settings.kind_for(group.folder, group.agent)
 
+    def answerer_of(group: Group) -> Answerer:
+        kind = kind_of(group)
+        try:
+            return Answerer(kind=kind, sandbox=stock.named(agent_of(group).sandbox).name)
+        except AgentRefusedError as error:
+            return Answerer(kind=kind, sandbox="", problem=error.message)
+
     async def on_late(block: LateBlock) -> None:
         await exchange.late(block)
 
@@ -115,13 +142,14 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             speaker=name,
         )
         clerk = Clerk(engine=engine, outbound=outbound, feed=feed, clock=clock, new_id=new_id)
+        equipment = Equipment(
+            premises=Premises(home=home.path, source=_source(home)),
+            python=interpreter(),
+            max_output_size=settings.host.max_output_size,
+        )
         agents = SandboxedAgents(
             sandbox_for=stock.named,
-            equipment=Equipment(
-                premises=Premises(home=home.path, source=_source(home)),
-                python=interpreter(),
-                max_output_size=settings.host.max_output_size,
-            ),
+            equipment=equipment,
             clock=clock,
             max_live=settings.host.max_concurrent_containers,
             on_late=on_late,
@@ -168,14 +196,67 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             channels=channels,
             agents=agents,
             sandboxes=stock.report,
+            memory_of=memory_of,
+            storage=lambda: storage_of(home, settings.store.path),
             clock=clock,
         )
+        starts = Starts(
+            groups=groups,
+            agent_of=agent_of,
+            by_kind=_by_kind(agents),
+            sandboxes=stock,
+            equipment=equipment,
+            clock=clock,
+            timezone=settings.host.timezone,
+        )
+        doctor = Doctor(
+            home=home,
+            terms=_terms(loaded),
+            clock=clock,
+            status=status,
+            agents=agents,
+            starts=starts,
+            sweep=stock.sweep,
+            read_settings=lambda: read_settings(home, loaded),
+            settings=_settings_of(groups, loaded),
+        )
+        notices = Notices(
+            store=store,
+            outbound=outbound,
+            channel_of=channel_of,
+            clock=clock,
+            free_disk=lambda: shutil.disk_usage(home.path).free,
+            min_free_disk=settings.host.min_free_disk,
+        )
+        if store.upgrade is not None:
+            await notices.migrated(store.upgrade.schema, store.upgrade.copy.name)
+        belongings = Belongings(home.path)
+        sweep = Sweep(
+            store=store,
+            clock=clock,
+            retention=_retention(settings),
+            logs=belongings,
+            notices=notices,
+        )
+        forgetting = Forgetting(
+            store=store,
+            engine=engine,
+            feed=feed,
+            clock=clock,
+            evict=agents.evict,
+            belongings=belongings,
+        )
         metrics = Metrics()
+        admin_digest = digest(admin_token(home))
+        sessions = Sessions(store=store, clock=clock, new_id=new_id, admin_digest=admin_digest)
         desk = Desk(
             intake=intake,
             story=Story(store=store),
             groups=groups,
             tokens=Tokens(store=store, clock=clock, new_id=new_id),
+            sessions=sessions,
+            notices=notices,
+            forgetting=forgetting,
             status=status,
             metrics=metrics,
             feed=feed,
@@ -185,7 +266,22 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             channel_of=channel_of,
             kind_of=kind_of,
             purge=home.purge,
-            admin_digest=digest(admin_token(home)),
+            examine=doctor.examine,
+            mend=doctor.mend,
+            admin_digest=admin_digest,
+            version=hallporter.__version__,
+        )
+        lobby = Lobby(
+            intake=intake,
+            story=desk.story,
+            groups=groups,
+            sessions=sessions,
+            feed=feed,
+            clock=clock,
+            new_id=new_id,
+            web=webchat,
+            answerer_of=answerer_of,
+            assistant_name=name,
             version=hallporter.__version__,
         )
         yield Rooms(
@@ -199,10 +295,42 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             intake=intake,
             groups=groups,
             metrics=metrics,
+            rounds=Rounds(look=notices.look, sweep=sweep.run_if_due, feed=feed, clock=clock),
             channels=channels,
             sandboxes=stock,
-            app=create_app(desk),
+            sessions=sessions,
+            app=create_app(desk, routes(lobby)),
         )
+
+
+def read_settings(home: Home, loaded: Loaded | None = None) -> Reading:
+    """The sources as they are now, beside what was `loaded` at the start."""
+    try:
+        now = load(home.path, environment())
+    except InvalidSettingsError as error:
+        return Reading(broken=tuple(error.message.splitlines()))
+    return Reading(warnings=now.warnings, changed=() if loaded is None else changes(loaded, now))
+
+
+def _terms(loaded: Loaded) -> Terms:
+    settings = loaded.settings
+    return Terms(
+        database=settings.store.path,
+        address=settings.host.address,
+        port=settings.host.port,
+        zone=settings.host.timezone,
+        is_zone_set=loaded.origins["host.timezone"].source is not Source.DEFAULT,
+        least_free=settings.host.min_free_disk,
+        most_logs=settings.logs.max_size * (settings.logs.keep + 1),
+    )
+
+
+def _settings_of(groups: Groups, loaded: Loaded) -> Callable[[], Awaitable[Sequence[Setting]]]:
+    async def all_settings() -> Sequence[Setting]:
+        stored = {str(group.folder): group.agent for group in await groups.all()}
+        return listed(loaded, stored)
+
+    return all_settings
 
 
 def _source(home: Home) -> Path:
@@ -220,6 +348,16 @@ def _pool_sizes(host: HostSettings) -> Callable[[Pool], int]:
         return host.max_concurrent_containers if pool == SANDBOXES else host.max_remote
 
     return size
+
+
+def _retention(settings: Settings) -> Retention:
+    kept = settings.retention
+    return Retention(
+        messages=timedelta(days=kept.messages_days) or None,
+        logs=timedelta(days=kept.logs_days) or None,
+        hour=kept.hour,
+        zone=ZoneInfo(settings.host.timezone),
+    )
 
 
 def _by_kind(agents: SandboxedAgents) -> Callable[[str], Agent]:

@@ -17,6 +17,7 @@ from hallporter.api.metrics import Metrics
 from hallporter.channels.webchat import WebChat
 from hallporter.domain.brief import AgentSettings, Block
 from hallporter.domain.errors import InvalidSettingsError
+from hallporter.domain.finding import Chmod, Examination, good, problem
 from hallporter.domain.ids import ChatId
 from hallporter.domain.token import digest
 from hallporter.engine.embedded import EmbeddedEngine
@@ -147,6 +148,13 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             raise InvalidSettingsError("agent.kind is 'demo' or 'command'", field="kind")
         return values
 
+    async def examine() -> Examination:
+        fix = Chmod(path=path, mode=0o600)
+        return Examination(findings=(problem("home", ".env is open", "close it", fix),))
+
+    async def mend() -> Examination:
+        return Examination(findings=(good("home", "closed"),))
+
     async def purge(folder: Folder) -> None:
         purged.append(folder)
 
@@ -233,6 +241,8 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             channel_of=channel_of,
             kind_of=lambda group: agent_of(group).kind,
             purge=purge,
+            examine=examine,
+            mend=mend,
             admin_digest=digest(ADMIN),
             version="9.9.9",
         )

@@ -12,7 +12,7 @@ import pytest
 from fastapi.routing import APIRoute
 from typer.main import get_command
 
-from hallporter.api import chats, groups, house, tokens
+from hallporter.api import chats, doctor, forgetting, groups, house, notices, tokens
 from hallporter.api import links as link_endpoints
 from hallporter.cli.main import app
 from hallporter.settings.keys import ALIASES, TABLES, dotted
@@ -145,6 +145,7 @@ def test_every_hallporter_command_exists(page: Path) -> None:
         ("host", "`[host]`"),
         ("store", "`[store]`"),
         ("logs", "`[logs]`"),
+        ("retention", "`[retention]`"),
         ("agent", "`[agent]` and `[groups.FOLDER.agent]`"),
     ],
 )
@@ -170,6 +171,9 @@ def test_the_api_page_has_every_endpoint() -> None:
         groups.router,
         tokens.router,
         link_endpoints.router,
+        doctor.router,
+        notices.router,
+        forgetting.router,
         house.router,
         house.open_router,
     )

@@ -8,7 +8,18 @@ from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
 from starlette.middleware import Middleware
 
-from hallporter.api import chats, errors, forgetting, groups, house, links, manual, notices, tokens
+from hallporter.api import (
+    chats,
+    doctor,
+    errors,
+    forgetting,
+    groups,
+    house,
+    links,
+    manual,
+    notices,
+    tokens,
+)
 from hallporter.api.errors import Border
 from hallporter.api.identity import Door
 from hallporter.api.limits import BodyLimit
@@ -61,6 +72,7 @@ def create_app(desk: Desk, pages: Sequence[BaseRoute] = ()) -> FastAPI:
         links.router,
         notices.router,
         forgetting.router,
+        doctor.router,
         house.router,
         house.open_router,
     ):

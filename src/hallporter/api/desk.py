@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from hallporter.api.metrics import Metrics
+    from hallporter.domain.finding import Examination
     from hallporter.domain.group import Group
     from hallporter.domain.ids import ChatId, Folder, NewId
     from hallporter.ports import Channel, Clock, Feed
@@ -48,6 +49,8 @@ class Desk:
     channel_of: Callable[[ChatId], Channel | None]
     kind_of: Callable[[Group], str]
     purge: Callable[[Folder], Awaitable[None]]
+    examine: Callable[[], Awaitable[Examination]]
+    mend: Callable[[], Awaitable[Examination]]
     admin_digest: str
     version: str
 

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from hallporter.api.desk import At
 from hallporter.api.errors import NOTHING_HERE, STATUS
 from hallporter.api.identity import bearer
+from hallporter.api.notices import NoticeJson, notice_json
 from hallporter.domain.errors import NotFoundError, UnavailableError
 from hallporter.switchboard.status import Report, Usage
 
@@ -154,6 +155,7 @@ class StatusJson(BaseModel):
     messages: dict[str, int] = Field(description="People's messages by the state of their fate.")
     outbox: dict[str, int] = Field(description="What is to be sent, by state.")
     failures: list[FailureJson] = Field(description="Newest first.")
+    notices: list[NoticeJson] = Field(description="What needs the operator, oldest first.")
     troubles: list[TroubleJson] = Field(description="The same by reason, the most frequent first.")
     store: HealthJson
     storage: StorageJson
@@ -299,6 +301,7 @@ def _json(report: Report, usage: Usage, *, version: str, now: datetime) -> Statu
             )
             for turn in report.failures
         ],
+        notices=[notice_json(notice) for notice in report.notices],
         troubles=[
             TroubleJson(
                 why=trouble.why, count=trouble.count, last=trouble.last, chats=list(trouble.chats)

@@ -10,6 +10,7 @@ from hallporter.settings.agreed import (
     StoreSettings,
     check_agent,
 )
+from hallporter.settings.listing import changes, listed
 from hallporter.settings.loading import load
 from hallporter.settings.origin import Origin, Source
 from hallporter.settings.variables import environment
@@ -22,7 +23,9 @@ __all__ = [
     "Settings",
     "Source",
     "StoreSettings",
+    "changes",
     "check_agent",
     "environment",
+    "listed",
     "load",
 ]

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from hallporter.domain.errors import InvalidSettingsError
 from hallporter.settings import file
-from hallporter.settings.agreed import HostSettings, Loaded, LogSettings, Settings, StoreSettings
+from hallporter.settings.agreed import (
+    HostSettings,
+    Loaded,
+    LogSettings,
+    RetentionSettings,
+    Settings,
+    StoreSettings,
+)
 from hallporter.settings.keys import CHANNELS, GROUPS, HOST, TABLES, dotted
 from hallporter.settings.kinds import NotAllowedError, is_zone
 from hallporter.settings.origin import Origin, Source
@@ -80,6 +87,7 @@ def _agree(home: pathlib.Path, values: Mapping[Path, object], etc: pathlib.Path)
         host=HostSettings(**agreed["host"]),
         store=StoreSettings(url=url, path=_database(home, url)),
         logs=LogSettings(**agreed["logs"]),
+        retention=RetentionSettings(**agreed["retention"]),
         agent=MappingProxyType(agreed["agent"]),
         groups=MappingProxyType(
             {folder: own["agent"] for folder, own in given.get(GROUPS, {}).items()}

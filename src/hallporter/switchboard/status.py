@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from hallporter.books import Tx
     from hallporter.domain.brief import Fitness
+    from hallporter.domain.notice import Notice
     from hallporter.domain.turn import Turn
     from hallporter.ports import Channel, Clock, Engine, EngineHealth, Store
 
@@ -90,6 +91,7 @@ class Report:
     messages: Mapping[str, int]
     outbox: Mapping[str, int]
     failures: Sequence[Turn]
+    notices: Sequence[Notice]
     groups: int
     store: Health
 
@@ -123,6 +125,17 @@ class Report:
         return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """What the store says, of one moment."""
+
+    messages: Mapping[str, int]
+    outbox: Mapping[str, int]
+    failures: Sequence[Turn]
+    notices: Sequence[Notice]
+    groups: int
+
+
 class Status:
     """The use case behind `status`, `/api/status` and `/readyz`."""
 
@@ -150,20 +163,26 @@ class Status:
     async def report(self) -> Report:
         since = self._clock.now() - _RECENT
 
-        def fn(tx: Tx) -> tuple[Mapping[str, int], Mapping[str, int], Sequence[Turn], int]:
-            counts = tx.messages.counts(), tx.outbox.counts()
-            return (*counts, tx.turns.failures(since), tx.groups.count())
+        def fn(tx: Tx) -> _Read:
+            return _Read(
+                messages=tx.messages.counts(),
+                outbox=tx.outbox.counts(),
+                failures=tx.turns.failures(since),
+                notices=tx.notices.open(),
+                groups=tx.groups.count(),
+            )
 
-        messages, outbox, failures, groups = await self._store.read(fn)
+        read = await self._store.read(fn)
         return Report(
             channels={channel.name: channel.health() for channel in self._channels},
             engine=self._engine.health(),
             agents=self._agents.live(),
             sandboxes=self._sandboxes(),
-            messages=messages,
-            outbox=outbox,
-            failures=failures,
-            groups=groups,
+            messages=read.messages,
+            outbox=read.outbox,
+            failures=read.failures,
+            notices=read.notices,
+            groups=read.groups,
             store=await self.store_health(),
         )
 
