@@ -16,10 +16,12 @@ import uvicorn
 
 from hallporter import logs
 from hallporter.clock import SystemClock
+from hallporter.doctor.examining import mended, outside, together
 from hallporter.domain.errors import AgentRefusedError, ConflictError, InvalidSettingsError
-from hallporter.home import hold, open_home, reachable
+from hallporter.domain.finding import MakeFolder
+from hallporter.home import Home, hold, open_home, reachable, read_holder
 from hallporter.settings import environment, load
-from hallporter.wiring import build
+from hallporter.wiring import build, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-    from hallporter.home import Hold, Home
+    from hallporter.domain.finding import Finding
+    from hallporter.home import Hold
     from hallporter.settings import Loaded
     from hallporter.wiring import Rooms
 
@@ -73,20 +76,36 @@ async def offline(path: Path) -> AsyncIterator[ASGIApp]:
 
 
 def survey(path: Path, *, is_mending: bool) -> list[Finding]:
-    """What is wrong with a home before anything is opened; nothing when there is none yet, or its
-    own host can be asked."""
+    """What is wrong with a home before anything is opened; nothing when its host can be asked."""
     home = Home(path=path.expanduser().absolute())
-    if not home.run_dir.exists() or _is_served(home):
+    if not home.path.is_dir() or _is_served(home):
         return []
-    reading = read_settings(home)
     try:
         database = load(home.path, environment()).settings.store.path
     except InvalidSettingsError:
         database = home.database
-    found = outside(home, database, reading)
+    is_new = not home.run_dir.exists() and not database.exists()
+
+    def look() -> list[Finding]:
+        found = outside(home, database, read_settings(home))
+        # What a new home lacks is no finding: the first command makes it.
+        return [one for one in found if not (is_new and isinstance(one.fix, MakeFolder))]
+
+    found = look()
     if not is_mending:
         return found
-    return together(asyncio.run(mended(found)), outside(home, database, reading))
+    return together(asyncio.run(mended(found, sweep=_leave_boxes)), look())
+
+
+async def _leave_boxes() -> None:
+    """Boxes cannot be seen from outside of the home."""
+
+
+def _is_served(home: Home) -> bool:
+    try:
+        return read_holder(home) is not None
+    except OSError:
+        return False
 
 
 async def _run(home: Home, loaded: Loaded, held: Hold, door: socket.socket) -> None:

@@ -38,6 +38,8 @@ finally:
         ["groups", "add", "--help"],
         ["tokens", "create", "--help"],
         ["status", "--help"],
+        ["logs", "--help"],
+        ["doctor", "--help"],
         ["explain", "--help"],
     ],
 )
