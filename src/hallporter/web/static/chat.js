@@ -169,7 +169,9 @@ async function send() {
       if (answer.status >= 500 || answer.status === 401) break;
       outbox.shift();
       store(sessionStorage, OUTBOX, outbox.length ? JSON.stringify(outbox) : "");
-      if (!answer.ok) remark(saying.id, `not sent: ${(await answer.json()).message}`);
+      if (!answer.ok) {
+        remark(saying.id, `not sent: ${(await answer.json()).message}`, "failed");
+      }
     }
   } catch {
     // The host is away.
@@ -179,9 +181,11 @@ async function send() {
   }
 }
 
-function remark(id, words) {
+function remark(id, words, state) {
   const place = byId(`m-${id}`)?.querySelector(".remark");
-  if (place) place.textContent = words;
+  if (!place) return;
+  place.textContent = words;
+  place.dataset.state = state;
 }
 
 function fit() {
@@ -259,8 +263,6 @@ function connect() {
   const events = new EventSource(`${address}/events?after=${newest}`);
   events.addEventListener("open", () => {
     showAway(false);
-    // Whether a turn runs comes first thing on a fresh stream; what we knew may be stale.
-    if (wasAway) showWorking(false);
     wasAway = false;
     send();
   });
@@ -269,11 +271,12 @@ function connect() {
   events.addEventListener("turn", (event) => {
     const { state, covers } = told(event);
     turn(state === "started");
-    for (const id of covers) remark(id, REMARKS[state] ?? "");
+    for (const id of covers) remark(id, REMARKS[state] ?? "", state);
   });
   events.addEventListener("error", () => {
     wasAway = true;
     showAway(true);
+    turn(false); // whether one still runs comes first thing on a fresh stream
     if (events.readyState !== EventSource.CLOSED) return; // it comes again by itself
     setTimeout(async () => {
       try {
