@@ -86,6 +86,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
             free_disk=lambda: free[-1],
             min_free_disk=LEAST,
         )
+        house.delivery._channel_of = channel_of
         await other.connect(house.intake)
         await house.register()
         await register(house, MAIN, is_main=True)

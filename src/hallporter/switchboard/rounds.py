@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from hallporter.domain.errors import UnavailableError
+from hallporter.domain.errors import HallporterError
 from hallporter.domain.happening import Delivered, Lagged, TurnChanged
 from hallporter.domain.outbox import Delivery
 
@@ -44,21 +44,23 @@ class Rounds:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._heed_news(), name="rounds:news")
             while True:
-                await self._walk()
+                await _try(self._look)
+                await _try(self._sweep)
                 await self._clock.sleep(_EVERY)
-
-    async def _walk(self) -> None:
-        try:
-            await self._look()
-            await self._sweep()
-        except (UnavailableError, OSError) as error:
-            log.warning("rounds.paused", error=str(error))
 
     async def _heed_news(self) -> None:
         async with self._feed.subscribe(None) as events:
             async for event in events:
                 if is_alarming(event):
-                    await self._walk()
+                    await _try(self._look)
+
+
+async def _try(work: Callable[[], Awaitable[object]]) -> None:
+    """What cannot be done now, for want of room above all, is done a round later."""
+    try:
+        await work()
+    except (HallporterError, OSError) as error:
+        log.warning("rounds.paused", error=str(error))
 
 
 def is_alarming(event: Happening) -> bool:
