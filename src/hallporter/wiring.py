@@ -280,6 +280,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             clock=clock,
             new_id=new_id,
             web=webchat,
+            notices=notices.open,
             answerer_of=answerer_of,
             assistant_name=name,
             version=hallporter.__version__,

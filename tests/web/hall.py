@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from hallporter.domain.notice import Notice
+
 HTML = "text/html"
 
 
@@ -27,6 +29,7 @@ class Hall:
     """A front whose app serves the pages too; its main chat is registered."""
 
     front: Front
+    raised: list[Notice]
 
     def stranger(self, base: str = "http://house", address: str = "10.0.0.1") -> httpx.AsyncClient:
         """A browser that is not logged in."""
@@ -60,6 +63,11 @@ async def log_in(client: httpx.AsyncClient, token: str = ADMIN) -> httpx.Respons
 async def open_hall(path: Path) -> AsyncIterator[Hall]:
     async with open_front(path) as front:
         desk = front.desk
+        raised: list[Notice] = []
+
+        async def notices() -> list[Notice]:
+            return raised
+
         lobby = Lobby(
             intake=desk.intake,
             story=desk.story,
@@ -69,10 +77,11 @@ async def open_hall(path: Path) -> AsyncIterator[Hall]:
             clock=front.clock,
             new_id=counting_id,
             web=front.web,
+            notices=notices,
             answerer_of=lambda _group: Answerer(kind="demo", sandbox="bubblewrap"),
             assistant_name="Andy",
             version="9.9.9",
         )
         front.app = create_app(desk, routes(lobby))
         await front.register()
-        yield Hall(front=front)
+        yield Hall(front=front, raised=raised)

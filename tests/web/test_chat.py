@@ -9,6 +9,7 @@ import pytest
 
 from hallporter.domain.ids import MessageId
 from hallporter.domain.message import Kind, Message, State
+from hallporter.domain.notice import Notice
 from tests.api.front import MAIN, served
 from tests.api.test_stream import Stream
 from tests.fakes.clock import START
@@ -195,6 +196,17 @@ async def test_names_and_texts_are_escaped_wherever_they_stand(hall: Hall) -> No
         page = (await client.get("/?chat=web:evil")).text
     assert "<script>alert" not in page
     assert page.count("<script") == 1
+
+
+async def test_what_needs_the_operator_stands_on_the_page(hall: Hall) -> None:
+    async with hall.browser() as client:
+        assert (await client.get("/notices")).text.strip() == ""
+        text = "The disk is nearly full: `<1 MiB>` free."
+        hall.raised.append(Notice(key="disk", text=text, raised_at=START))
+        for path in ("/", "/notices"):
+            page = (await client.get(path)).text
+            assert "One thing needs your attention" in page
+            assert "<code>&lt;1 MiB&gt;</code>" in page
 
 
 async def test_a_house_without_a_web_chat_says_what_to_do(hall: Hall) -> None:

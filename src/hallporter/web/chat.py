@@ -65,6 +65,7 @@ class ChatPage:
             group=group,
             answerer=self.lobby.answerer_of(group),
             assistant=self.lobby.assistant_name,
+            notices=await self.lobby.notices(),
             messages=messages[-_AT_ONCE:],
             has_earlier=len(messages) > _AT_ONCE,
             last=messages[-1].seq if messages else 0,
@@ -129,6 +130,9 @@ class ChatPage:
         fates = await self.lobby.story.fates(id_)
         fate = next((one for one in fates if one.message.id == id_), fates[0])
         return HTMLResponse(fill("fate.html", fate=fate))
+
+    async def notices(self, _request: Request, _visitor: Visitor) -> Response:
+        return HTMLResponse(fill("notices.html", notices=await self.lobby.notices()))
 
     async def _web_groups(self) -> Sequence[Group]:
         groups = await self.lobby.groups.all()

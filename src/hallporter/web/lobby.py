@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from hallporter.domain.group import Group
     from hallporter.domain.ids import NewId
+    from hallporter.domain.notice import Notice
     from hallporter.ports import Channel, Clock, Feed
     from hallporter.switchboard.groups import Groups
     from hallporter.switchboard.intake import Intake
@@ -28,7 +29,7 @@ class Answerer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lobby:
-    """`web` is the channel whose chats the pages show."""
+    """`web` is the channel whose chats the pages show; `notices` is what needs the operator now."""
 
     intake: Intake
     story: Story
@@ -38,6 +39,7 @@ class Lobby:
     clock: Clock
     new_id: NewId
     web: Channel
+    notices: Callable[[], Awaitable[Sequence[Notice]]]
     answerer_of: Callable[[Group], Answerer]
     assistant_name: str
     version: str

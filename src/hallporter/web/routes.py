@@ -43,6 +43,7 @@ def routes(lobby: Lobby) -> list[Route]:
         inside("/chats/{chat}/events", chat.follow),
         inside("/chats/{chat}/say", chat.say, "POST"),
         inside("/fates/{id:path}", chat.fate),
+        inside("/notices", chat.notices),
         inside("/sessions", entrance.show_sessions),
         inside("/sessions/{id}/revoke", entrance.revoke, "POST"),
         inside("/logout", entrance.log_out, "POST"),

@@ -43,7 +43,21 @@ function show({ id, seq, html }) {
     log.insertBefore(fragment(html), log.querySelector(".pending"));
   });
   newest = Math.max(newest, seq);
+  if (byId(`m-${id}`)?.classList.contains("notice")) showNotices(); // the host itself has spoken
 }
+
+async function showNotices() {
+  try {
+    const answer = await ask("/notices");
+    if (answer.ok) byId("notices").replaceChildren(fragment(await answer.text()));
+  } catch {
+    // The host is away: they come with the next look.
+  }
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) showNotices();
+});
 
 async function showEarlier() {
   const button = byId("earlier");
@@ -263,6 +277,7 @@ function connect() {
   const events = new EventSource(`${address}/events?after=${newest}`);
   events.addEventListener("open", () => {
     showAway(false);
+    if (wasAway) showNotices();
     wasAway = false;
     send();
   });
