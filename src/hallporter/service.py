@@ -16,7 +16,7 @@ import uvicorn
 
 from hallporter import logs
 from hallporter.clock import SystemClock
-from hallporter.doctor.examining import mended, outside, together
+from hallporter.doctor.examining import look_at_folders, look_at_sources, mended, together
 from hallporter.domain.errors import AgentRefusedError, ConflictError, InvalidSettingsError
 from hallporter.domain.finding import MakeFolder
 from hallporter.home import Home, hold, open_home, reachable, read_holder
@@ -76,18 +76,22 @@ async def offline(path: Path) -> AsyncIterator[ASGIApp]:
 
 
 def survey(path: Path, *, is_mending: bool) -> list[Finding]:
-    """What is wrong with a home before anything is opened; nothing when its host can be asked."""
+    """What is wrong with a home before a command opens it, and so makes and closes what it can;
+    a host that runs is asked for the rest."""
     home = Home(path=path.expanduser().absolute())
-    if not home.path.is_dir() or _is_served(home):
+    if not home.path.is_dir():
         return []
     try:
         database = load(home.path, environment()).settings.store.path
     except InvalidSettingsError:
         database = home.database
     is_new = not home.run_dir.exists() and not database.exists()
+    is_served = _is_served(home)
 
     def look() -> list[Finding]:
-        found = outside(home, database, read_settings(home))
+        found = look_at_folders(home, database)
+        if not is_served:
+            found += look_at_sources(database, read_settings(home))
         # What a new home lacks is no finding: the first command makes it.
         return [one for one in found if not (is_new and isinstance(one.fix, MakeFolder))]
 

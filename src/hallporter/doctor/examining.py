@@ -101,7 +101,8 @@ class Doctor:
             self._home, now=now, began=self._began, zone=terms.zone, is_zone_set=terms.is_zone_set
         )
         return [
-            *outside(self._home, terms.database, self._read_settings()),
+            *look_at_folders(self._home, terms.database),
+            *look_at_sources(terms.database, self._read_settings()),
             *machine.judge_disk(storage, least=terms.least_free),
             *machine.judge_logs(storage, most=terms.most_logs),
             *machine.judge_errors(self._home, storage),
@@ -120,13 +121,13 @@ def _url_of(home: Home) -> str:
     return "" if holder is None else holder.url
 
 
-def outside(home: Home, path: Path, reading: Reading) -> list[Finding]:
-    """What can be seen without opening the home."""
-    return [
-        *folders.judge(home.path, folders.look(home, path), uid=os.geteuid()),
-        *preferences.judge(reading),
-        *database.judge(database.look(path)),
-    ]
+def look_at_folders(home: Home, path: Path) -> list[Finding]:
+    return folders.judge(home.path, folders.look(home, path), uid=os.geteuid())
+
+
+def look_at_sources(path: Path, reading: Reading) -> list[Finding]:
+    """What a start needs before anything else."""
+    return [*preferences.judge(reading), *database.judge(database.look(path))]
 
 
 def judge_rooms(report: Report) -> list[Finding]:
