@@ -37,6 +37,7 @@ finally:
         ["groups", "--help"],
         ["groups", "add", "--help"],
         ["tokens", "create", "--help"],
+        ["link", "--help"],
         ["status", "--help"],
         ["logs", "--help"],
         ["doctor", "--help"],

@@ -17,11 +17,12 @@ import pytest
 from hallporter.domain.chat import Chat, ChatSeen
 from hallporter.domain.errors import ConflictError, FencedError, HallporterError, NotFoundError
 from hallporter.domain.group import Group
-from hallporter.domain.ids import ChatId, Folder, MessageId, Pool, TokenId, TurnId
+from hallporter.domain.ids import ChatId, Folder, MessageId, Pool, SessionId, TokenId, TurnId
 from hallporter.domain.message import OPEN_STATES, Kind, Message, State
 from hallporter.domain.outbox import Delivery, Outgoing, Part
 from hallporter.domain.token import Role, Token
 from hallporter.domain.turn import Note, Outcome, Turn, What
+from hallporter.domain.visit import Link, Session
 from hallporter.ports import Store
 from hallporter.stores.sqlite import open_store
 from tests.fakes.clock import START, FakeClock
@@ -817,3 +818,56 @@ async def test_a_token_comes_back_by_digest_and_id_and_can_be_revoked(store: Sto
     assert await store.read(lambda tx: tx.tokens.of_digest("d2")) is None
     with pytest.raises(ConflictError):
         await store.write(lambda tx: tx.tokens.add(replace(TOKEN, id=TokenId("tok_2"))))
+
+
+# --- sessions and links --------------------------------------------------------------------------
+
+SESSION = Session(
+    id=SessionId("s_1"),
+    digest="d1",
+    created_at=START,
+    used_at=START,
+    token=TokenId("tok_1"),
+    address="10.0.0.1",
+    browser="A browser",
+)
+
+
+async def test_a_session_comes_back_by_digest_and_id_the_last_used_first(store: Store) -> None:
+    later = replace(SESSION, id=SessionId("s_2"), digest="d2", token=None)
+    used = replace(later, used_at=START + timedelta(days=1))
+    await store.write(lambda tx: tx.sessions.add(SESSION))
+    await store.write(lambda tx: tx.sessions.add(later))
+    await store.write(lambda tx: tx.sessions.save(used))
+
+    assert await store.read(lambda tx: tx.sessions.of_digest("d1")) == SESSION
+    assert await store.read(lambda tx: tx.sessions.get(used.id)) == used
+    assert await store.read(lambda tx: tx.sessions.of_digest("d3")) is None
+    assert await store.read(lambda tx: tx.sessions.all()) == [used, SESSION]
+
+
+async def test_revoked_and_unused_sessions_are_forgotten(store: Store) -> None:
+    revoked = replace(SESSION, revoked_at=START)
+    unused = replace(SESSION, id=SessionId("s_2"), digest="d2", used_at=START - timedelta(days=1))
+    kept = replace(SESSION, id=SessionId("s_3"), digest="d3")
+    for session in (revoked, unused, kept):
+        await store.write(partial(_add_session, session=session))
+    await store.write(lambda tx: tx.sessions.forget(START))
+
+    assert await store.read(lambda tx: tx.sessions.all()) == [kept]
+
+
+def _add_session(tx: Tx, session: Session) -> None:
+    tx.sessions.add(session)
+
+
+async def test_a_link_is_used_and_forgotten(store: Store) -> None:
+    link = Link(digest="d1", expires_at=START)
+    await store.write(lambda tx: tx.links.add(link))
+    assert await store.read(lambda tx: tx.links.get("d1")) == link
+    await store.write(lambda tx: tx.links.use("d1", START))
+    assert await store.read(lambda tx: tx.links.get("d1")) == replace(link, used_at=START)
+    await store.write(lambda tx: tx.links.forget(START))
+    assert await store.read(lambda tx: tx.links.get("d1")) is not None
+    await store.write(lambda tx: tx.links.forget(START + timedelta(seconds=1)))
+    assert await store.read(lambda tx: tx.links.get("d1")) is None

@@ -24,7 +24,7 @@ from tests.journeys.browser import (
     violations,
     window,
 )
-from tests.journeys.host import Host, running
+from tests.journeys.host import Host, running, settings
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Locator, Page
@@ -323,6 +323,20 @@ async def test_hostile_words_neither_act_nor_break_the_page(
             await picture(page, f"{shape}-hostile")
             assert person.errors == []
             assert person.foreign == []
+
+
+async def test_what_needs_the_operator_is_on_the_page(tmp_path: Path, browser: Browser) -> None:
+    settings(tmp_path / "home", '[host]\nmin_free_disk = "900000g"\n')
+    async with (
+        running(tmp_path / "home") as host,
+        window(browser, host.url, DESKTOP) as person,
+    ):
+        page = await person.tab(await host.link())
+        await expect(page.locator("#notices")).to_contain_text("disk is nearly full")
+        await expect(page.locator("#welcome")).to_be_visible()
+        await picture(page, "desktop-notice")
+        assert await violations(page) == []
+        assert person.errors == []
 
 
 async def test_the_keyboard_reaches_everything_in_order(host: Host, browser: Browser) -> None:

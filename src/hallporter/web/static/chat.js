@@ -37,13 +37,15 @@ function fragment(html) {
 function show({ id, seq, html }) {
   const known = byId(`m-${id}`);
   if (known && !known.classList.contains("pending")) return;
+  const item = fragment(html).firstElementChild;
+  const isNotice = item.classList.contains("notice");
   keepingPlace(() => {
     known?.remove();
-    byId("welcome")?.remove();
-    log.insertBefore(fragment(html), log.querySelector(".pending"));
+    if (!isNotice) byId("welcome")?.remove();
+    log.insertBefore(item, log.querySelector(".pending"));
   });
   newest = Math.max(newest, seq);
-  if (byId(`m-${id}`)?.classList.contains("notice")) showNotices(); // the host itself has spoken
+  if (isNotice) showNotices(); // the host itself has spoken
 }
 
 async function showNotices() {
