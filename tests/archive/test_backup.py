@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import io
 import os
+import resource
 import sqlite3
 import stat
 import tarfile
@@ -242,6 +243,18 @@ def test_a_bad_place_is_refused_with_what_to_do(source: Source, name: str, why: 
 def test_a_home_without_a_database_is_refused(source: Source, file: Path) -> None:
     with pytest.raises(InvalidRequestError, match="nothing to back up"):
         back_up(replace(source, database=source.home / "gone.db"), file)
+
+
+def test_a_disk_without_room_leaves_no_file(source: Source, file: Path) -> None:
+    (source.home / "groups/main/bulk").write_bytes(os.urandom(1 << 20))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (700_000, before[1]))
+    try:
+        with pytest.raises(UnavailableError, match="could not be written"):
+            back_up(source, file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [path.name for path in file.parent.iterdir()] == ["home"]
 
 
 # --- reading --------------------------------------------------------------------------------------
