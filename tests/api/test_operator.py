@@ -279,3 +279,24 @@ async def test_every_endpoint_is_described(front: Front) -> None:
             assert operation["summary"]
             assert "422" not in operation["responses"]
             assert path.startswith("/api/") == bool(operation.get("security"))
+
+
+async def test_the_doctor_looks_and_mends_for_operators_only(front: Front) -> None:
+    async with front.client() as operator:
+        looked = (await operator.get("/api/doctor")).json()["data"]
+        mended = (await operator.post("/api/doctor")).json()["data"]
+    async with front.client(await front.token()) as consumer:
+        assert (await consumer.get("/api/doctor")).status_code == 404
+        assert (await consumer.post("/api/doctor")).status_code == 404
+    assert looked["is_well"] is False
+    assert looked["findings"] == [
+        {
+            "about": "home",
+            "level": "problem",
+            "what": ".env is open",
+            "do": "close it",
+            "can_fix": True,
+            "mended": "",
+        }
+    ]
+    assert mended["is_well"] is True
