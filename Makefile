@@ -47,7 +47,7 @@ test-full: browser check  ## the same with the long rows
 screenshot: browser  ## remake docs/pictures/page.png from a fresh host
 	$(BIN)/python -m tests.journeys.screenshot
 
-bench: setup  ## print the benchmark table
+bench: browser  ## print the benchmark table
 	$(BIN)/python -m bench
 
 # What is pinned stays pinned while it still fits; `make upgrade` moves everything forward.

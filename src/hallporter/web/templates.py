@@ -52,6 +52,7 @@ def _environment() -> Environment:
         loader=PackageLoader("hallporter.web"),
         autoescape=True,
         undefined=StrictUndefined,
+        auto_reload=False,  # a stat for each piece of each page
         trim_blocks=True,
         lstrip_blocks=True,
     )
