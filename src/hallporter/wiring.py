@@ -231,6 +231,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
         if store.upgrade is not None:
             await notices.migrated(store.upgrade.schema, store.upgrade.copy.name)
         belongings = Belongings(home.path)
+        await belongings.destroy()  # of a forgetting that was cut short
         sweep = Sweep(
             store=store,
             clock=clock,

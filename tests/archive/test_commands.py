@@ -160,6 +160,14 @@ async def test_forgetting_a_chat_of_a_running_host_stops_its_agent(tmp_path: Pat
     assert "nothing was removed" in gone.err
 
 
+async def test_what_a_killed_forgetting_has_left_goes_at_the_next_start(tmp_path: Path) -> None:
+    left = tmp_path / "data" / "forgotten" / "0123" / "group" / "memory.md"
+    left.parent.mkdir(parents=True)
+    left.write_text("a secret")
+    assert (await hallporter(tmp_path, "status")).code == 0
+    assert not (tmp_path / "data" / "forgotten").exists()
+
+
 async def test_an_agent_that_cannot_start_is_a_notice_in_status_and_in_mains_chat(
     tmp_path: Path,
 ) -> None:
