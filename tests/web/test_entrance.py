@@ -170,6 +170,17 @@ async def test_logging_out_ends_the_session(hall: Hall) -> None:
     assert await hall.front.desk.sessions.all() == []
 
 
+async def test_revoking_ones_own_session_is_logging_out(hall: Hall) -> None:
+    async with hall.browser() as client:
+        (session,) = await hall.front.desk.sessions.all()
+        csrf = csrf_in(await client.get("/sessions"))
+        answer = await client.post(f"/sessions/{session.id}/revoke", data={"csrf": csrf})
+        assert answer.headers["location"] == "/login"
+        late = await client.post("/logout", data={"csrf": csrf})
+        assert late.status_code == 401
+        assert "log in again" in late.text
+
+
 async def test_an_unknown_session_cannot_be_revoked(hall: Hall) -> None:
     async with hall.browser() as client:
         csrf = csrf_in(await client.get("/sessions"))
