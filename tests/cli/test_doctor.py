@@ -111,6 +111,14 @@ async def test_a_taken_port_and_a_broken_agent_are_told(home: Path) -> None:
     assert "the program gone is not there" in agent["what"]
 
 
+async def test_a_kind_of_agent_that_is_not_there_is_told(home: Path) -> None:
+    settings(home, f'[host]\nport = {free_port()}\n[agent]\nkind = "openai"\n')
+    done = await hallporter(home, "doctor", "--json")
+    (agent,) = about(done, "agents")
+    assert done.code == 1
+    assert "not part of this version" in agent["what"]
+
+
 async def test_stray_boxes_are_ended_while_no_host_runs(home: Path) -> None:
     await hallporter(home, "status")
     label = (home / "run" / "installation").read_text().strip()

@@ -121,10 +121,12 @@ def sandbox(request: pytest.FixtureRequest, home: Home) -> Sandbox:
     return Bubblewrap(installation=installation(home))
 
 
-async def start(home: Home, sandbox: Sandbox, settings: AgentSettings) -> DryStart:
+async def start(
+    home: Home, sandbox: Sandbox, settings: AgentSettings, python: str | None = None
+) -> DryStart:
     equipment = Equipment(
         premises=Premises(home=home.path, source=readable_source(SOURCE, home.run_dir / "source")),
-        python=interpreter(),
+        python=python or interpreter(),
         max_output_size=1000,
     )
     async with asyncio.timeout(PATIENCE):
@@ -187,6 +189,11 @@ async def test_settings_that_no_start_survives_are_told(home: Home, sandbox: San
     (found,) = boxes.judge_agents([boxes.refused("family", refused.value)])
     assert found.is_wrong
     assert "the whole home lies in it" in found.what
+
+
+async def test_a_box_in_which_nothing_runs_is_told(home: Home, sandbox: Sandbox) -> None:
+    with pytest.raises(AgentFailedError, match="ended with 1: no word"):
+        await start(home, sandbox, command("cat"), python="/usr/bin/false")
 
 
 def test_a_network_setting_without_effect_is_told() -> None:
