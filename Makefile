@@ -10,7 +10,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run check test test-full bench lock upgrade
+.PHONY: help setup browser run check test test-full screenshot bench lock upgrade
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -19,6 +19,9 @@ help:  ## show this list
 # that ends make ends it too.
 setup:  ## install system packages, .venv and the project
 	@exec env PYTHON='$(PYTHON)' scripts/setup
+
+browser: setup  ## the same, and the Chromium that the tests of the page drive
+	@exec env PYTHON='$(PYTHON)' scripts/setup browser
 
 run: setup  ## serve on http://127.0.0.1:3100 (HOME_DIR=./home PORT=3100)
 	@exec $(BIN)/hallporter --home '$(HOME_DIR)' up --port '$(PORT)'
@@ -29,19 +32,22 @@ check: setup  ## lint, format, types and import contracts
 	$(BIN)/mypy $(CHECKED)
 	$(BIN)/lint-imports
 
-test: check  ## every check, then the tests with branch coverage
+test: browser check  ## every check, then the tests with branch coverage
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-test-full: check  ## the same with the long rows
+test-full: browser check  ## the same with the long rows
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -m 'full or not full'
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-bench: setup  ## print the benchmark table
+screenshot: browser  ## remake docs/pictures/page.png from a fresh host
+	$(BIN)/python -m tests.journeys.screenshot
+
+bench: browser  ## print the benchmark table
 	$(BIN)/python -m bench
 
 # What is pinned stays pinned while it still fits; `make upgrade` moves everything forward.

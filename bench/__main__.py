@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import drawing, footprint, latency, load, starting, table
+from bench import drawing, footprint, latency, load, page, starting, table
 from bench.peers import NAMES, PUBLISHED
 from hallporter import __version__, logs
 from hallporter.sandboxes.bubblewrap import Bubblewrap
@@ -57,6 +57,7 @@ async def measure(extent: Extent) -> Sequence[Figure]:
             "latency, 100 groups": lambda: latency.measure(folder, 100, extent.journeys),
             "load": lambda: load.measure(folder, extent.words),
             "footprint": lambda: footprint.measure(folder, extent.rest),
+            "the page": lambda: page.measure(folder, extent.journeys, extent.rest),
             "starting": lambda: starting.measure(folder, extent.starts),
         }
         for part, work in parts.items():
@@ -79,9 +80,9 @@ def publish(docs: Path, figures: Sequence[Figure], when: str) -> None:
     }
     (docs / "bench.json").write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
     (docs / "bench.svg").write_text(drawing.svg(figures, when))
-    page = docs / "bench.md"
+    place = docs / "bench.md"
     words = f"{when}, {machine()}.\n\n{table.markdown(figures)}\n"
-    page.write_text(_BETWEEN.sub(lambda _: words, page.read_text()))
+    place.write_text(_BETWEEN.sub(lambda _: words, place.read_text()))
 
 
 def machine() -> str:

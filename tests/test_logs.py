@@ -1,44 +1,143 @@
-"""What is logged, and what never is."""
-
 from __future__ import annotations
 
+import json
+import stat
 import subprocess
 import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from hallporter.logs import LogFile, log_files
+
+LINE = "x" * 99  # a hundred bytes with its end
 
 PROGRAM = """
-import sys
+import logging, sys
+from pathlib import Path
 import structlog
-from hallporter import logs
+from hallporter.logs import LogFile, configure
 
-class Terminal:
-    def __getattr__(self, name):
-        return getattr(sys.__stderr__, name)
-    def isatty(self):
-        return {is_terminal}
+configure("info", LogFile(Path(sys.argv[1]), max_size=1 << 20, keep=2))
+log = structlog.get_logger()
+log.debug("too.quiet")
+with structlog.contextvars.bound_contextvars(chat="web:main", turn="t_1"):
+    log.info("turn.claimed", attempt=1)
+logging.getLogger("library").warning("it is %s", "odd")
 
-sys.stderr = Terminal()
-logs.configure("info")
-
-def send(body, token):
-    raise ZeroDivisionError("inside")
+def answer(token):
+    text = "what people said"
+    raise ValueError("no")
 
 try:
-    send("my diagnosis", "hp_secret")
-except ZeroDivisionError:
-    structlog.get_logger().exception("reply.failed", chat="web:main")
+    answer("hp_secret")
+except ValueError:
+    log.exception("turn.broke")
 """
 
 
-def said(*, is_terminal: bool) -> str:
-    program = PROGRAM.replace("{is_terminal}", str(is_terminal))
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    return done.stderr.decode()
+def run(tmp_path: Path) -> tuple[list[dict[str, Any]], str]:
+    file = tmp_path / "hallporter.log"
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(file)], capture_output=True, text=True, check=True
+    )
+    return [json.loads(line) for line in file.read_text().splitlines()], done.stderr
 
 
-def test_a_traceback_tells_where_and_never_what_people_said() -> None:
-    for is_terminal in (True, False):
-        text = said(is_terminal=is_terminal)
-        assert "reply.failed" in text
-        assert "ZeroDivisionError" in text
-        assert "'my diagnosis'" not in text.replace('send("my diagnosis"', "")
-        assert "token" not in text.replace("def send(body, token)", "")
+def written(tmp_path: Path, *, lines: int, keep: int) -> Path:
+    path = tmp_path / "hallporter.log"
+    file = LogFile(path, max_size=1000, keep=keep)
+    for number in range(lines):
+        file.write(f"{number:04d}" + LINE[4:])
+    file.close()
+    return path
+
+
+def numbers(files: list[Path]) -> list[int]:
+    return [int(line[:4]) for file in files for line in file.read_text().splitlines()]
+
+
+def test_a_full_file_is_put_aside_and_the_oldest_goes(tmp_path: Path) -> None:
+    path = written(tmp_path, lines=45, keep=2)
+    files = list(log_files(path))
+    assert [file.name for file in files] == [
+        "hallporter.log.2",
+        "hallporter.log.1",
+        "hallporter.log",
+    ]
+    assert all(file.stat().st_size <= 1000 for file in files)
+    assert numbers(files) == list(range(20, 45))
+
+
+def test_a_new_host_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
+    written(tmp_path, lines=7, keep=2)
+    path = written(tmp_path, lines=7, keep=2)
+    assert numbers(list(log_files(path))) == [*range(7), *range(7)]
+    assert [file.stat().st_size for file in log_files(path)] == [1000, 400]
+
+
+def test_fewer_kept_files_take_effect_at_the_next_turn_over(tmp_path: Path) -> None:
+    written(tmp_path, lines=60, keep=5)
+    path = written(tmp_path, lines=1, keep=1)
+    assert len(log_files(path)) == 2
+
+
+def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
+    other = tmp_path / "hallporter.log.old"
+    other.write_text("mine")
+    path = written(tmp_path, lines=60, keep=1)
+    assert other.read_text() == "mine"
+    assert other not in log_files(path)
+
+
+def test_lines_of_many_threads_stay_whole(tmp_path: Path) -> None:
+    file = LogFile(tmp_path / "hallporter.log", max_size=5000, keep=100)
+
+    def write(digit: str) -> None:
+        for _ in range(50):
+            file.write(digit * 99)
+
+    writers = [threading.Thread(target=write, args=(digit,)) for digit in "1234"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    file.close()
+    files = log_files(tmp_path / "hallporter.log")
+    lines = [line for one in files for line in one.read_text().splitlines()]
+    assert len(lines) == 200
+    assert set(lines) == {digit * 99 for digit in "1234"}
+
+
+def test_a_file_that_cannot_be_written_ends_nobody(tmp_path: Path) -> None:
+    LogFile(tmp_path / "missing" / "hallporter.log", max_size=1000, keep=1).write(LINE)
+    assert log_files(tmp_path / "missing" / "hallporter.log") == []
+
+
+def test_the_file_is_for_its_owner_only(tmp_path: Path) -> None:
+    path = written(tmp_path, lines=1, keep=1)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_the_file_holds_what_stderr_shows(tmp_path: Path) -> None:
+    lines, stderr = run(tmp_path)
+    claimed, foreign, broke = lines
+    assert (claimed["event"], claimed["chat"], claimed["turn"]) == (
+        "turn.claimed",
+        "web:main",
+        "t_1",
+    )
+    assert (foreign["logger"], foreign["event"], foreign["level"]) == (
+        "library",
+        "it is odd",
+        "warning",
+    )
+    assert broke["exception"][0]["exc_type"] == "ValueError"
+    assert json.loads(stderr.splitlines()[0]) == claimed
+
+
+def test_a_traceback_tells_no_variables(tmp_path: Path) -> None:
+    lines, stderr = run(tmp_path)
+    for told in (json.dumps(lines), stderr):
+        assert "hp_secret" not in told
+        assert "what people said" not in told

@@ -11,11 +11,14 @@ if TYPE_CHECKING:
     from hallporter.domain.backlog import Waiting
     from hallporter.domain.chat import Chat, ChatSeen
     from hallporter.domain.group import Group
-    from hallporter.domain.ids import ChatId, Folder, MessageId, TokenId, TurnId
+    from hallporter.domain.ids import ChatId, Folder, MessageId, SessionId, TokenId, TurnId
     from hallporter.domain.message import Message, State
+    from hallporter.domain.notice import Failing, Notice, Undelivered
     from hallporter.domain.outbox import Delivery, Outgoing, Part
+    from hallporter.domain.removal import Reason, Removal
     from hallporter.domain.token import Token
     from hallporter.domain.turn import Note, Turn
+    from hallporter.domain.visit import Link, Session
 
 
 class Chats(Protocol):
@@ -83,6 +86,10 @@ class Messages(Protocol):
 
     def between(self, chat: ChatId, after: int, through: int) -> Sequence[MessageId]:
         """People's messages to the agent in (after, through]."""
+        ...
+
+    def before(self, chat: ChatId, seq: int, limit: int) -> Sequence[Message]:
+        """The last ones below `seq`, in order."""
         ...
 
     def mark(
@@ -191,6 +198,69 @@ class Tokens(Protocol):
     def save(self, token: Token) -> None: ...
 
 
+class Sessions(Protocol):
+    """Browsers that have logged in, by hash."""
+
+    def add(self, session: Session) -> None: ...
+    def of_digest(self, digest: str) -> Session | None: ...
+    def get(self, session: SessionId) -> Session | None: ...
+    def all(self) -> Sequence[Session]:
+        """The last used one first."""
+        ...
+
+    def save(self, session: Session) -> None: ...
+    def forget(self, unused_since: datetime) -> None:
+        """Remove those that were revoked, or not used since then."""
+
+
+class Links(Protocol):
+    """One-time links, by hash."""
+
+    def add(self, link: Link) -> None: ...
+    def get(self, digest: str) -> Link | None: ...
+    def use(self, digest: str, at: datetime) -> None: ...
+    def forget(self, before: datetime) -> None:
+        """Remove those that expired before then."""
+
+
+class Notices(Protocol):
+    """What needs the operator, and what it is raised for."""
+
+    def save(self, notice: Notice) -> None:
+        """New, or in the place of the one with the same key."""
+
+    def get(self, key: str) -> Notice | None: ...
+    def all(self) -> Sequence[Notice]: ...
+    def open(self) -> Sequence[Notice]: ...
+    def failing(self) -> Sequence[Failing]:
+        """Groups whose last turn failed, or whose chat is parked."""
+        ...
+
+    def undelivered(self, since: datetime) -> Sequence[Undelivered]: ...
+
+
+class Removals(Protocol):
+    """Taking things out for good, and what stays of it: how much it was."""
+
+    def add(self, removal: Removal) -> None: ...
+    def last(self, reason: Reason) -> Removal | None: ...
+    def forget(self, chat: ChatId) -> Mapping[str, int]:
+        """All rows of what was said in a chat; the chat itself and its numbers stay."""
+        ...
+
+    def old_messages(self, before: datetime, limit: int) -> Sequence[MessageId]:
+        """Said before then, and nobody still waits for them."""
+        ...
+
+    def drop_message(self, message: MessageId) -> bool:
+        """False when someone has begun to need it."""
+        ...
+
+    def drop_turns(self, before: datetime, limit: int) -> int:
+        """Ended before then, and no message left that they belong to; how many."""
+        ...
+
+
 class Tx(Protocol):
     """One transaction: all of it happens, or none."""
 
@@ -206,5 +276,13 @@ class Tx(Protocol):
     def groups(self) -> Groups: ...
     @property
     def tokens(self) -> Tokens: ...
+    @property
+    def sessions(self) -> Sessions: ...
+    @property
+    def links(self) -> Links: ...
+    @property
+    def notices(self) -> Notices: ...
+    @property
+    def removals(self) -> Removals: ...
     def after_commit(self, action: Callable[[], None]) -> None:
         """Run on the event loop once the transaction is durable; never if it is not."""

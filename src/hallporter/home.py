@@ -69,6 +69,11 @@ class Home:
         return self.path / "data" / "claims"
 
     @property
+    def errors_dir(self) -> Path:
+        """Requests that could not be understood, put aside."""
+        return self.path / "data" / "ipc" / "errors"
+
+    @property
     def run_dir(self) -> Path:
         return self.path / "run"
 
@@ -170,6 +175,11 @@ def hold(home: Home, *, url: str, started: datetime) -> Iterator[Hold]:
         os.close(lock)
 
 
+def reachable(url: str) -> str:
+    """A host that listens everywhere is called here."""
+    return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+
+
 def read_holder(home: Home) -> Holder | None:
     """Who holds the home now; None when nobody does, whatever an ended host has left."""
     try:
@@ -207,7 +217,7 @@ def _make_folders(home: Home) -> None:
         if private.stat().st_mode & _OTHERS:
             private.chmod(_PRIVATE)
     data = home.path / "data"
-    for folder in (home.global_dir, data / "ipc" / "errors", home.claims_dir, data / "sessions"):
+    for folder in (home.global_dir, home.errors_dir, home.claims_dir, data / "sessions"):
         folder.mkdir(parents=True, exist_ok=True)
 
 

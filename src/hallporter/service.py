@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import socket
+import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -17,10 +18,12 @@ import uvicorn
 from hallporter import logs
 from hallporter.api.patience import Patience
 from hallporter.clock import SystemClock
+from hallporter.doctor.examining import look_at_folders, look_at_sources, mended, together
 from hallporter.domain.errors import AgentRefusedError, ConflictError, InvalidSettingsError
-from hallporter.home import hold, open_home
+from hallporter.domain.finding import MakeFolder
+from hallporter.home import Home, hold, open_home, reachable, read_holder
 from hallporter.settings import environment, load
-from hallporter.wiring import build
+from hallporter.wiring import build, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -28,7 +31,8 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-    from hallporter.home import Hold, Home
+    from hallporter.domain.finding import Finding
+    from hallporter.home import Hold
     from hallporter.ports import Channel
     from hallporter.settings import Loaded
     from hallporter.wiring import Rooms
@@ -45,7 +49,7 @@ async def serve(path: Path, address: str | None, port: int | None) -> int:
     """Run the host until a signal ends it; the exit code. Raises a refusal before anything runs."""
     home = open_home(path)
     loaded = load(home.path, environment())
-    logs.configure(loaded.settings.host.log_level)
+    logs.configure(loaded.settings.host.log_level, _log_file(home, loaded))
     for warning in (*home.warnings, *loaded.warnings):
         log.warning("settings.mind", what=warning)
     _allow_many_files()
@@ -58,6 +62,11 @@ async def serve(path: Path, address: str | None, port: int | None) -> int:
     return 0
 
 
+def _log_file(home: Home, loaded: Loaded) -> logs.LogFile:
+    wanted = loaded.settings.logs
+    return logs.LogFile(home.log_file, max_size=wanted.max_size, keep=wanted.keep)
+
+
 @contextlib.asynccontextmanager
 async def offline(path: Path) -> AsyncIterator[ASGIApp]:
     """The same application in this process while no host runs: one path, never a second writer."""
@@ -68,6 +77,43 @@ async def offline(path: Path) -> AsyncIterator[ASGIApp]:
         async with asyncio.TaskGroup() as tasks, build(home, loaded, tasks) as rooms:
             await rooms.groups.ensure_main()
             yield rooms.app
+
+
+def survey(path: Path, *, is_mending: bool) -> list[Finding]:
+    """What is wrong with a home before a command opens it, and so makes and closes what it can;
+    a host that runs is asked for the rest."""
+    home = Home(path=path.expanduser().absolute())
+    if not home.path.is_dir():
+        return []
+    try:
+        database = load(home.path, environment()).settings.store.path
+    except InvalidSettingsError:
+        database = home.database
+    is_new = not home.run_dir.exists() and not database.exists()
+    is_served = _is_served(home)
+
+    def look() -> list[Finding]:
+        found = look_at_folders(home, database)
+        if not is_served:
+            found += look_at_sources(database, read_settings(home))
+        # What a new home lacks is no finding: the first command makes it.
+        return [one for one in found if not (is_new and isinstance(one.fix, MakeFolder))]
+
+    found = look()
+    if not is_mending:
+        return found
+    return together(asyncio.run(mended(found, sweep=_leave_boxes)), look())
+
+
+async def _leave_boxes() -> None:
+    """Boxes cannot be seen from outside of the home."""
+
+
+def _is_served(home: Home) -> bool:
+    try:
+        return read_holder(home) is not None
+    except OSError:
+        return False
 
 
 async def _run(home: Home, loaded: Loaded, held: Hold, door: socket.socket) -> None:
@@ -115,6 +161,7 @@ async def _live(
     living = tasks.create_task(rooms.agents.serve(), name="agents")
     delivering = tasks.create_task(rooms.delivery.serve(), name="delivery")
     tasks.create_task(rooms.metrics.follow(rooms.feed), name="metrics")
+    rounds = tasks.create_task(rooms.rounds.serve(), name="rounds")
     running = tasks.create_task(rooms.engine.serve(rooms.exchange.run), name="engine")
     answering = tasks.create_task(server.serve(sockets=[door]), name="http")
     url = _url(door)
@@ -124,6 +171,7 @@ async def _live(
         log.error("not_ready", url=url, why=problems)
     else:
         log.info("ready", url=url)
+    await _print_link(rooms, url)
     await ending.wait()
     log.info("ending")
     rooms.feed.close()  # open streams would hold the server back
@@ -133,11 +181,21 @@ async def _live(
     rooms.agents.close()
     await living
     delivering.cancel()
+    rounds.cancel()
     await answering
     for channel in rooms.channels:
         with _limited(channel, "disconnect"):
             async with asyncio.timeout(_LAST_ANSWERS):
                 await channel.disconnect()
+
+
+async def _print_link(rooms: Rooms, url: str) -> None:
+    """On stdout only: the log is kept, and a way in has no place there."""
+    link = await rooms.sessions.invite()
+    line = f"Open {reachable(url)}/enter/{link.secret} (once, within five minutes)\n"
+    with contextlib.suppress(OSError):  # nobody reads along
+        sys.stdout.write(line)
+        sys.stdout.flush()
 
 
 async def _named_sandboxes(rooms: Rooms, loaded: Loaded) -> set[str]:
@@ -187,7 +245,8 @@ def _listening(address: str, port: int) -> Iterator[socket.socket]:
     """The door is ours before anything else begins: a taken port must cost nothing."""
     try:
         family = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0][0]
-        door = socket.socket(family, socket.SOCK_STREAM)
+        # By name: on a socket of protocol 0 asyncio sets no TCP_NODELAY, and answers wait 40 ms.
+        door = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError as error:
         message = f"cannot listen on {address!r}: {error.strerror or error}"
         raise InvalidSettingsError(message) from error

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+import shutil
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import hallporter
 from hallporter.agents.launching import Equipment
@@ -20,8 +22,13 @@ from hallporter.api.desk import Desk
 from hallporter.api.metrics import Metrics
 from hallporter.channels.webchat import WebChat
 from hallporter.clock import SystemClock
-from hallporter.domain.errors import AgentRefusedError, UnavailableError
+from hallporter.doctor.examining import Doctor, Terms
+from hallporter.doctor.preferences import Reading
+from hallporter.doctor.starts import Starts
+from hallporter.doctor.storage import storage_of
+from hallporter.domain.errors import AgentRefusedError, InvalidSettingsError
 from hallporter.domain.ids import SANDBOXES
+from hallporter.domain.removal import Retention
 from hallporter.domain.token import digest
 from hallporter.engine.embedded import EmbeddedEngine
 from hallporter.home import admin_token, installation
@@ -30,37 +37,45 @@ from hallporter.sandboxes.bubblewrap import Bubblewrap
 from hallporter.sandboxes.machine import interpreter
 from hallporter.sandboxes.process import Process
 from hallporter.sandboxes.stock import Stock
+from hallporter.sandboxes.usage import memory_of
 from hallporter.sandboxes.watchman import on_duty
-from hallporter.settings import check_agent
+from hallporter.settings import Source, changes, check_agent, environment, listed, load
+from hallporter.stores.belongings import Belongings
 from hallporter.stores.feed import MemoryFeed
 from hallporter.stores.sqlite import open_store
 from hallporter.switchboard.clerk import Clerk
 from hallporter.switchboard.delivery import Delivery
 from hallporter.switchboard.exchange import Exchange, House
+from hallporter.switchboard.forgetting import Forgetting
 from hallporter.switchboard.groups import Groups
 from hallporter.switchboard.intake import Intake
+from hallporter.switchboard.notices import Notices
 from hallporter.switchboard.outbound import Outbound
+from hallporter.switchboard.retention import Sweep
+from hallporter.switchboard.rounds import Rounds
+from hallporter.switchboard.sessions import Sessions
 from hallporter.switchboard.slash_lines import SlashLines
 from hallporter.switchboard.status import Status
 from hallporter.switchboard.story import Story
 from hallporter.switchboard.tokens import Tokens
+from hallporter.web.lobby import Answerer, Lobby
+from hallporter.web.routes import routes
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from contextlib import AbstractContextManager
 
     from starlette.types import ASGIApp
 
     from hallporter.domain.brief import AgentSettings, LateBlock
+    from hallporter.domain.finding import Setting
     from hallporter.domain.group import Group
     from hallporter.domain.ids import ChatId, Pool
     from hallporter.home import Home
     from hallporter.ports import Agent, Channel, Store
-    from hallporter.settings import HostSettings, Loaded
+    from hallporter.settings import HostSettings, Loaded, Settings
 
 _PROGRAM_KINDS = ("demo", "command")
-_DISMISSAL = timedelta(seconds=20)  # an agent that ignores every sign is killed well before
-_LOOK = timedelta(milliseconds=50)  # between two looks whether it is gone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +93,8 @@ class Rooms:
     groups: Groups
     status: Status
     metrics: Metrics
+    sessions: Sessions
+    rounds: Rounds
     channels: Sequence[Channel]
     sandboxes: Stock
     watch: AbstractContextManager[None]  # over what the sandboxes run
@@ -106,6 +123,13 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
     def kind_of(group: Group) -> str:
         return settings.kind_for(group.folder, group.agent)
 
+    def answerer_of(group: Group) -> Answerer:
+        kind = kind_of(group)
+        try:
+            return Answerer(kind=kind, sandbox=stock.named(agent_of(group).sandbox).name)
+        except AgentRefusedError as error:
+            return Answerer(kind=kind, sandbox="", problem=error.message)
+
     async def on_late(block: LateBlock) -> None:
         await exchange.late(block)
 
@@ -114,14 +138,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
 
     async def dismiss(group: Group) -> None:
         engine.signal(group.chat, "stop")
-        try:
-            async with asyncio.timeout(_DISMISSAL.total_seconds()):
-                while any(agent.folder == group.folder for agent in agents.live()):
-                    await agents.forget(group.chat)
-                    await clock.sleep(_LOOK)
-        except TimeoutError as error:
-            message = f"the agent of {group.folder!r} does not end: try again in a minute"
-            raise UnavailableError(message, folder=group.folder) from error
+        await agents.evict(group.chat)
 
     async with open_store(settings.store.path, clock) as store:
         delivery = Delivery(store=store, channel_of=channel_of, feed=feed, clock=clock)
@@ -135,13 +152,14 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             speaker=name,
         )
         clerk = Clerk(engine=engine, outbound=outbound, feed=feed, clock=clock, new_id=new_id)
+        equipment = Equipment(
+            premises=Premises(home=home.path, source=_source(home)),
+            python=interpreter(),
+            max_output_size=settings.host.max_output_size,
+        )
         agents = SandboxedAgents(
             sandbox_for=stock.named,
-            equipment=Equipment(
-                premises=Premises(home=home.path, source=_source(home)),
-                python=interpreter(),
-                max_output_size=settings.host.max_output_size,
-            ),
+            equipment=equipment,
             clock=clock,
             max_live=settings.host.max_concurrent_containers,
             on_late=on_late,
@@ -188,14 +206,59 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             channels=channels,
             agents=agents,
             sandboxes=stock.report,
+            memory_of=memory_of,
+            storage=lambda: storage_of(home, settings.store.path),
             clock=clock,
         )
+        doctor = Doctor(
+            home=home,
+            terms=_terms(loaded),
+            clock=clock,
+            status=status,
+            agents=agents,
+            starts=Starts(
+                groups=groups,
+                agent_of=agent_of,
+                by_kind=_by_kind(agents),
+                sandboxes=stock,
+                equipment=equipment,
+                clock=clock,
+                timezone=settings.host.timezone,
+            ),
+            sweep=stock.sweep,
+            read_settings=lambda: read_settings(home, loaded),
+            settings=_settings_of(groups, loaded),
+        )
+        notices = Notices(
+            store=store,
+            outbound=outbound,
+            channel_of=channel_of,
+            clock=clock,
+            free_disk=lambda: shutil.disk_usage(home.path).free,
+            min_free_disk=settings.host.min_free_disk,
+        )
+        if store.upgrade is not None:
+            await notices.migrated(store.upgrade.schema, store.upgrade.copy.name)
+        belongings = Belongings(home.path)
+        await belongings.destroy()  # of a forgetting that was cut short
         metrics = Metrics()
+        admin_digest = digest(admin_token(home))
+        sessions = Sessions(store=store, clock=clock, new_id=new_id, admin_digest=admin_digest)
         desk = Desk(
             intake=intake,
             story=Story(store=store),
             groups=groups,
             tokens=Tokens(store=store, clock=clock, new_id=new_id),
+            sessions=sessions,
+            notices=notices,
+            forgetting=Forgetting(
+                store=store,
+                engine=engine,
+                feed=feed,
+                clock=clock,
+                evict=agents.evict,
+                belongings=belongings,
+            ),
             status=status,
             metrics=metrics,
             feed=feed,
@@ -207,7 +270,23 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             dismiss=dismiss,
             purge=home.purge,
             assistant_name=name,
-            admin_digest=digest(admin_token(home)),
+            examine=doctor.examine,
+            mend=doctor.mend,
+            admin_digest=admin_digest,
+            version=hallporter.__version__,
+        )
+        lobby = Lobby(
+            intake=intake,
+            story=desk.story,
+            groups=groups,
+            sessions=sessions,
+            feed=feed,
+            clock=clock,
+            new_id=new_id,
+            web=webchat,
+            notices=notices.open,
+            answerer_of=answerer_of,
+            assistant_name=name,
             version=hallporter.__version__,
         )
         yield Rooms(
@@ -222,11 +301,54 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             groups=groups,
             status=status,
             metrics=metrics,
+            rounds=Rounds(
+                look=notices.look,
+                sweep=Sweep(
+                    store=store,
+                    clock=clock,
+                    retention=_retention(settings),
+                    logs=belongings,
+                    notices=notices,
+                ).run_if_due,
+                feed=feed,
+                clock=clock,
+            ),
             channels=channels,
             sandboxes=stock,
             watch=on_duty(installation(home), run),
-            app=create_app(desk),
+            sessions=sessions,
+            app=create_app(desk, routes(lobby)),
         )
+
+
+def read_settings(home: Home, loaded: Loaded | None = None) -> Reading:
+    """The sources as they are now, beside what was `loaded` at the start."""
+    try:
+        now = load(home.path, environment())
+    except InvalidSettingsError as error:
+        return Reading(broken=tuple(error.message.splitlines()))
+    return Reading(warnings=now.warnings, changed=() if loaded is None else changes(loaded, now))
+
+
+def _terms(loaded: Loaded) -> Terms:
+    settings = loaded.settings
+    return Terms(
+        database=settings.store.path,
+        address=settings.host.address,
+        port=settings.host.port,
+        zone=settings.host.timezone,
+        is_zone_set=loaded.origins["host.timezone"].source is not Source.DEFAULT,
+        least_free=settings.host.min_free_disk,
+        most_logs=settings.logs.max_size * (settings.logs.keep + 1),
+    )
+
+
+def _settings_of(groups: Groups, loaded: Loaded) -> Callable[[], Awaitable[Sequence[Setting]]]:
+    async def all_settings() -> Sequence[Setting]:
+        stored = {str(group.folder): group.agent for group in await groups.all()}
+        return listed(loaded, stored)
+
+    return all_settings
 
 
 def _source(home: Home) -> Path:
@@ -244,6 +366,16 @@ def _pool_sizes(host: HostSettings) -> Callable[[Pool], int]:
         return host.max_concurrent_containers if pool == SANDBOXES else host.max_remote
 
     return size
+
+
+def _retention(settings: Settings) -> Retention:
+    kept = settings.retention
+    return Retention(
+        messages=timedelta(days=kept.messages_days) or None,
+        logs=timedelta(days=kept.logs_days) or None,
+        hour=kept.hour,
+        zone=ZoneInfo(settings.host.timezone),
+    )
 
 
 def _by_kind(agents: SandboxedAgents) -> Callable[[str], Agent]:

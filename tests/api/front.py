@@ -17,17 +17,22 @@ from hallporter.api.metrics import Metrics
 from hallporter.channels.webchat import WebChat
 from hallporter.domain.brief import AgentSettings, Block
 from hallporter.domain.errors import InvalidSettingsError, RefusedError
+from hallporter.domain.finding import Chmod, Examination, good, problem
 from hallporter.domain.ids import ChatId
 from hallporter.domain.token import digest
 from hallporter.engine.embedded import EmbeddedEngine
+from hallporter.stores.belongings import Belongings
 from hallporter.stores.feed import MemoryFeed
 from hallporter.stores.sqlite import SqliteStore, open_store
 from hallporter.switchboard.clerk import Clerk, Progress
+from hallporter.switchboard.forgetting import Forgetting
 from hallporter.switchboard.groups import Groups
 from hallporter.switchboard.intake import Intake
+from hallporter.switchboard.notices import Notices
 from hallporter.switchboard.outbound import Outbound
+from hallporter.switchboard.sessions import Sessions
 from hallporter.switchboard.slash_lines import SlashLines
-from hallporter.switchboard.status import LiveAgentInfo, Status
+from hallporter.switchboard.status import LiveAgentInfo, Status, Storage
 from hallporter.switchboard.story import Story
 from hallporter.switchboard.tokens import Tokens
 from tests.fakes.channel import FakeChannel
@@ -46,6 +51,7 @@ if TYPE_CHECKING:
     from hallporter.switchboard.clerk import Opened
 
 ADMIN = "hp_admin"
+STORAGE = Storage(database=1 << 20, groups=2048, logs=512, errors=1, free=1 << 30, total=4 << 30)
 MAIN = ChatId("web:main")
 PATIENCE = 5.0  # seconds
 
@@ -149,10 +155,20 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
     async def dismiss(group: Group) -> None:
         dismissed.append(group.folder)
 
+    async def examine() -> Examination:
+        fix = Chmod(path=path, mode=0o600)
+        return Examination(findings=(problem("home", ".env is open", "close it", fix),))
+
+    async def mend() -> Examination:
+        return Examination(findings=(good("home", "closed"),))
+
     async def purge(folder: Folder) -> None:
         if stuck:
             raise stuck.pop()
         purged.append(folder)
+
+    async def evict(_chat: ChatId) -> None:
+        """Nobody answers here."""
 
     async with open_store(path / "hallporter.db", clock) as store:
         engine = EmbeddedEngine(store=store, clock=clock, pool_size=lambda _pool: 5)
@@ -197,6 +213,8 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             channels=[web],
             agents=residents,
             sandboxes=list,
+            memory_of=lambda _pid: 64 << 20,
+            storage=lambda: STORAGE,
             clock=clock,
         )
         desk = Desk(
@@ -204,6 +222,25 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             story=Story(store=store),
             groups=groups,
             tokens=Tokens(store=store, clock=clock, new_id=counting_id),
+            sessions=Sessions(
+                store=store, clock=clock, new_id=counting_id, admin_digest=digest(ADMIN)
+            ),
+            notices=Notices(
+                store=store,
+                outbound=outbound,
+                channel_of=channel_of,
+                clock=clock,
+                free_disk=lambda: 0,
+                min_free_disk=1,
+            ),
+            forgetting=Forgetting(
+                store=store,
+                engine=engine,
+                feed=feed,
+                clock=clock,
+                evict=evict,
+                belongings=Belongings(path),
+            ),
             status=status,
             metrics=Metrics(),
             feed=feed,
@@ -215,6 +252,8 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             dismiss=dismiss,
             purge=purge,
             assistant_name="Andy",
+            examine=examine,
+            mend=mend,
             admin_digest=digest(ADMIN),
             version="9.9.9",
         )

@@ -191,7 +191,9 @@ async def test_a_fate_tells_state_steps_replies_and_turn(front: Front) -> None:
         "running",
         "answered",
     ]
-    assert queued.keys() == {"id", "chat", "state", "steps", "replies"}
+    assert queued.keys() == {"id", "chat", "state", "steps", "replies", "message", "said"}
+    assert (queued["message"]["text"], queued["said"]) == ("hello", [])
+    assert [said["text"] for said in answered["said"]] == ["good day"]
     assert queued["steps"][0] == {"at": queued["steps"][0]["at"], "what": "stored"}
     assert running["turn"] == {"id": opened.turn.id, "state": "running"}
     assert answered["turn"]["state"] == "answered"

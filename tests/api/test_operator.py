@@ -214,6 +214,11 @@ async def test_status_tells_what_runs_waits_and_failed(front: Front) -> None:
     assert status["groups"] == 1
     assert status["messages"] == {"failed": 1}
     assert status["failures"][0]["why"] == "it fell over"
+    (trouble,) = status["troubles"]
+    assert (trouble["why"], trouble["count"], trouble["chats"]) == ("it fell over", 1, ["web:main"])
+    assert (status["agents"][0]["age"], status["agents"][0]["memory"]) == (0.0, 64 << 20)
+    assert status["storage"]["errors"] == 1
+    assert status["storage"]["free"] == 1 << 30
     assert status["agents"][0]["folder"] == "main"
     assert status["engine"]["waiting"] == 1
     assert channels["data"] == [{"name": "web", "ok": True, "why": ""}]
@@ -274,3 +279,24 @@ async def test_every_endpoint_is_described(front: Front) -> None:
             assert operation["summary"]
             assert "422" not in operation["responses"]
             assert path.startswith("/api/") == bool(operation.get("security"))
+
+
+async def test_the_doctor_looks_and_mends_for_operators_only(front: Front) -> None:
+    async with front.client() as operator:
+        looked = (await operator.get("/api/doctor")).json()["data"]
+        mended = (await operator.post("/api/doctor")).json()["data"]
+    async with front.client(await front.token()) as consumer:
+        assert (await consumer.get("/api/doctor")).status_code == 404
+        assert (await consumer.post("/api/doctor")).status_code == 404
+    assert looked["is_well"] is False
+    assert looked["findings"] == [
+        {
+            "about": "home",
+            "level": "problem",
+            "what": ".env is open",
+            "do": "close it",
+            "can_fix": True,
+            "mended": "",
+        }
+    ]
+    assert mended["is_well"] is True

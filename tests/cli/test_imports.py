@@ -37,7 +37,10 @@ finally:
         ["groups", "--help"],
         ["groups", "add", "--help"],
         ["tokens", "create", "--help"],
+        ["link", "--help"],
         ["status", "--help"],
+        ["logs", "--help"],
+        ["doctor", "--help"],
         ["explain", "--help"],
     ],
 )

@@ -18,12 +18,15 @@ from hallporter.domain.backlog import Waiting
 from hallporter.domain.chat import Chat, ChatSeen
 from hallporter.domain.errors import ConflictError, FencedError, HallporterError, NotFoundError
 from hallporter.domain.group import Group
-from hallporter.domain.ids import ChatId, Folder, MessageId, Pool, TokenId, TurnId
+from hallporter.domain.ids import ChatId, Folder, MessageId, Pool, SessionId, TokenId, TurnId
 from hallporter.domain.message import OPEN_STATES, Kind, Message, State
+from hallporter.domain.notice import Failing, Notice, Undelivered
 from hallporter.domain.outbox import Delivery, Outgoing, Part
 from hallporter.domain.portion import PAGE_SIZE
+from hallporter.domain.removal import Reason, Removal
 from hallporter.domain.token import Role, Token
 from hallporter.domain.turn import Note, Outcome, Turn, What
+from hallporter.domain.visit import Link, Session
 from hallporter.ports import Store
 from hallporter.stores.sqlite import open_store
 from tests.fakes.clock import START, FakeClock
@@ -843,3 +846,187 @@ async def test_a_token_comes_back_by_digest_and_id_and_can_be_revoked(store: Sto
     assert await store.read(lambda tx: tx.tokens.of_digest("d2")) is None
     with pytest.raises(ConflictError):
         await store.write(lambda tx: tx.tokens.add(replace(TOKEN, id=TokenId("tok_2"))))
+
+
+# --- sessions and links --------------------------------------------------------------------------
+
+SESSION = Session(
+    id=SessionId("s_1"),
+    digest="d1",
+    created_at=START,
+    used_at=START,
+    token=TokenId("tok_1"),
+    address="10.0.0.1",
+    browser="A browser",
+)
+
+
+async def test_a_session_comes_back_by_digest_and_id_the_last_used_first(store: Store) -> None:
+    later = replace(SESSION, id=SessionId("s_2"), digest="d2", token=None)
+    used = replace(later, used_at=START + timedelta(days=1))
+    await store.write(lambda tx: tx.sessions.add(SESSION))
+    await store.write(lambda tx: tx.sessions.add(later))
+    await store.write(lambda tx: tx.sessions.save(used))
+
+    assert await store.read(lambda tx: tx.sessions.of_digest("d1")) == SESSION
+    assert await store.read(lambda tx: tx.sessions.get(used.id)) == used
+    assert await store.read(lambda tx: tx.sessions.of_digest("d3")) is None
+    assert await store.read(lambda tx: tx.sessions.all()) == [used, SESSION]
+
+
+async def test_revoked_and_unused_sessions_are_forgotten(store: Store) -> None:
+    revoked = replace(SESSION, revoked_at=START)
+    unused = replace(SESSION, id=SessionId("s_2"), digest="d2", used_at=START - timedelta(days=1))
+    kept = replace(SESSION, id=SessionId("s_3"), digest="d3")
+    for session in (revoked, unused, kept):
+        await store.write(partial(_add_session, session=session))
+    await store.write(lambda tx: tx.sessions.forget(START))
+
+    assert await store.read(lambda tx: tx.sessions.all()) == [kept]
+
+
+def _add_session(tx: Tx, session: Session) -> None:
+    tx.sessions.add(session)
+
+
+async def test_a_link_is_used_and_forgotten(store: Store) -> None:
+    link = Link(digest="d1", expires_at=START)
+    await store.write(lambda tx: tx.links.add(link))
+    assert await store.read(lambda tx: tx.links.get("d1")) == link
+    await store.write(lambda tx: tx.links.use("d1", START))
+    assert await store.read(lambda tx: tx.links.get("d1")) == replace(link, used_at=START)
+    await store.write(lambda tx: tx.links.forget(START))
+    assert await store.read(lambda tx: tx.links.get("d1")) is not None
+    await store.write(lambda tx: tx.links.forget(START + timedelta(seconds=1)))
+    assert await store.read(lambda tx: tx.links.get("d1")) is None
+
+
+# --- notices and removals -------------------------------------------------------------------------
+
+
+async def test_a_notice_comes_back_as_it_was_and_is_open_until_resolved(store: Store) -> None:
+    disk = Notice(key="disk", text="nearly full", raised_at=START)
+    swept = Notice(key="swept", text="3 messages", raised_at=START, is_quiet=True)
+    over = replace(disk, told_at=START, resolved_at=START + timedelta(hours=1))
+    for notice in (disk, swept):
+        await store.write(partial(_save_notice, notice=notice))
+    assert await store.read(lambda tx: tx.notices.open()) == [disk, swept]
+    await store.write(lambda tx: tx.notices.save(over))
+    assert await store.read(lambda tx: tx.notices.open()) == [swept]
+    assert await store.read(lambda tx: tx.notices.all()) == [over, swept]
+    assert await store.read(lambda tx: tx.notices.get("disk")) == over
+    assert await store.read(lambda tx: tx.notices.get("nothing")) is None
+
+
+def _save_notice(tx: Tx, notice: Notice) -> None:
+    tx.notices.save(notice)
+
+
+async def test_a_group_fails_by_its_last_ended_turn(store: Store) -> None:
+    failed = turn(1, outcome=Outcome.FAILED, ended_at=START, why="no program")
+
+    def end(tx: Tx) -> None:
+        tx.groups.add(GROUP)
+        tx.turns.add(failed)
+
+    await store.write(end)
+    expected = Failing(chat=CHAT, folder="Family", why="no program", is_stuck=True)
+    assert await store.read(lambda tx: tx.notices.failing()) == [expected]
+    await store.write(lambda tx: tx.turns.add(turn(2)))  # the next one runs
+    running = await store.read(lambda tx: tx.notices.failing())
+    assert running == [replace(expected, is_stuck=False)]
+    answered = turn(2, outcome=Outcome.ANSWERED, ended_at=START)
+    await store.write(lambda tx: tx.turns.save(answered))
+    assert await store.read(lambda tx: tx.notices.failing()) == []
+
+
+async def test_undelivered_replies_are_counted_by_chat_since_a_time(store: Store) -> None:
+    def refuse(tx: Tx) -> None:
+        for number in (1, 2):
+            tx.outbox.put(replace(outgoing(f"k{number}"), at=START + timedelta(hours=number)))
+        for row in tx.outbox.pending(CHAT, 9):
+            tx.outbox.finish(row.number, Delivery.UNDELIVERABLE, f"refused {row.key}")
+
+    await store.write(refuse)
+    last = START + timedelta(hours=2)
+    both = Undelivered(chat=CHAT, count=2, last=last, why="refused k2")
+    assert await store.read(lambda tx: tx.notices.undelivered(START)) == [both]
+    assert await store.read(lambda tx: tx.notices.undelivered(last)) == [replace(both, count=1)]
+    later = last + timedelta(hours=1)
+    assert await store.read(lambda tx: tx.notices.undelivered(later)) == []
+
+
+async def test_the_last_removal_is_known_by_its_reason(store: Store) -> None:
+    first = Removal(at=START, reason=Reason.RETENTION, counts={"messages": 3})
+    second = replace(first, at=START + timedelta(days=1), counts={"logs": 1})
+    forgotten = Removal(at=START, reason=Reason.FORGET, chat=CHAT, counts={"files": 2})
+    assert await store.read(lambda tx: tx.removals.last(Reason.RETENTION)) is None
+    for removal in (first, second, forgotten):
+        await store.write(partial(_note_removal, removal=removal))
+    assert await store.read(lambda tx: tx.removals.last(Reason.RETENTION)) == second
+    assert await store.read(lambda tx: tx.removals.last(Reason.FORGET)) == forgotten
+
+
+def _note_removal(tx: Tx, removal: Removal) -> None:
+    tx.removals.add(removal)
+
+
+async def test_only_what_nobody_waits_for_is_old_and_can_be_dropped(store: Store) -> None:
+    def fill(tx: Tx) -> None:
+        message(tx, 1, state=State.ANSWERED)
+        message(tx, 2, state=State.WAITING)
+        message(tx, 3, state=State.QUEUED)
+        message(tx, 4, kind=Kind.REPLY, state=None)
+        tx.outbox.put(outgoing("k4", about=f"m_{CHAT}_4"))
+        message(tx, 5, state=State.ANSWERED, at=START + timedelta(days=1))
+        message(tx, 6, OTHER, state=State.ANSWERED)
+        tx.turns.add(turn(chat=OTHER))
+
+    await store.write(fill)
+    before = START + timedelta(hours=1)
+    found = await store.read(lambda tx: tx.removals.old_messages(before, 9))
+    assert set(found) == {f"m_{CHAT}_1", f"m_{CHAT}_2"}
+    assert len(await store.read(lambda tx: tx.removals.old_messages(before, 1))) == 1
+    assert await store.write(lambda tx: tx.removals.drop_message(found[0]))
+    assert not await store.write(lambda tx: tx.removals.drop_message(found[0]))
+    needed = MessageId(f"m_{OTHER}_6")
+    assert not await store.write(lambda tx: tx.removals.drop_message(needed))
+
+
+async def test_turns_go_when_no_message_is_left_of_them(store: Store) -> None:
+    def fill(tx: Tx) -> None:
+        for number in (1, 2, 3):
+            tx.turns.add(turn(number, outcome=Outcome.ANSWERED, ended_at=START))
+            tx.turns.note(
+                Note(turn=TurnId(f"t_{number}"), at=START, what=What.GIVEN, after=0, through=1)
+            )
+        message(tx, 1, state=State.ANSWERED, turn=TurnId("t_1"))
+        tx.turns.add(turn(4))
+
+    await store.write(fill)
+    before = START + timedelta(hours=1)
+    assert await store.write(lambda tx: tx.removals.drop_turns(before, 1)) == 1
+    assert await store.write(lambda tx: tx.removals.drop_turns(before, 9)) == 1
+    assert await store.write(lambda tx: tx.removals.drop_turns(before, 9)) == 0
+    assert await store.read(lambda tx: tx.turns.get(TurnId("t_1"))) is not None
+    assert await store.read(lambda tx: tx.turns.get(TurnId("t_4"))) is not None
+
+
+async def test_a_forgotten_chat_keeps_its_row_and_its_neighbours_keep_all(store: Store) -> None:
+    def fill(tx: Tx) -> None:
+        message(tx, 1)
+        message(tx, 2, OTHER)
+        tx.turns.add(turn())
+        tx.turns.note(Note(turn=TurnId("t_1"), at=START, what=What.GIVEN, after=0, through=1))
+        tx.outbox.put(outgoing("k1", parts=2))
+        tx.outbox.put(outgoing("k2", chat=OTHER))
+
+    await store.write(fill)
+    counts = await store.write(lambda tx: tx.removals.forget(CHAT))
+    assert counts == {"messages": 1, "turns": 1, "sent_replies": 1}
+    kept = await store.read(lambda tx: tx.chats.get(CHAT))
+    assert kept is not None
+    assert kept.head == 1
+    assert await store.read(lambda tx: tx.messages.page(CHAT, 0, 9)) == []
+    assert len(await store.read(lambda tx: tx.messages.page(OTHER, 0, 9))) == 1
+    assert len(await store.read(lambda tx: tx.outbox.pending(OTHER, 9))) == 1

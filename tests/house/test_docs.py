@@ -12,7 +12,8 @@ import pytest
 from fastapi.routing import APIRoute
 from typer.main import get_command
 
-from hallporter.api import chats, groups, house, tokens
+from hallporter.api import chats, doctor, forgetting, groups, house, notices, tokens
+from hallporter.api import links as link_endpoints
 from hallporter.cli.main import app
 from hallporter.settings.keys import ALIASES, TABLES, dotted
 
@@ -143,6 +144,8 @@ def test_every_hallporter_command_exists(page: Path) -> None:
     [
         ("host", "`[host]`"),
         ("store", "`[store]`"),
+        ("logs", "`[logs]`"),
+        ("retention", "`[retention]`"),
         ("agent", "`[agent]` and `[groups.FOLDER.agent]`"),
     ],
 )
@@ -163,7 +166,17 @@ def test_the_settings_page_has_every_variable_and_what_it_means() -> None:
 
 
 def test_the_api_page_has_every_endpoint() -> None:
-    routers = (chats.router, groups.router, tokens.router, house.router, house.open_router)
+    routers = (
+        chats.router,
+        groups.router,
+        tokens.router,
+        link_endpoints.router,
+        doctor.router,
+        notices.router,
+        forgetting.router,
+        house.router,
+        house.open_router,
+    )
     served = {
         f"{method} {route.path}"
         for router in routers

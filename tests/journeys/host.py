@@ -59,6 +59,18 @@ class Host:
             await self._ready.wait()
         assert self.url, self.tail()
 
+    async def printed(self) -> str:
+        """The next line on stdout: small enough that a pipe holds it until someone asks."""
+        assert self.process.stdout is not None
+        async with asyncio.timeout(PATIENCE):
+            return (await self.process.stdout.readline()).decode()
+
+    async def link(self) -> str:
+        """A fresh one-time link."""
+        async with self.client() as operator:
+            made = (await operator.post("/api/links")).json()
+        return f"{self.url}{made['data']['path']}"
+
     def kill(self) -> None:
         """As a power cut would, for this process."""
         with contextlib.suppress(ProcessLookupError):
@@ -89,7 +101,7 @@ async def running(
         "0",
         *arguments,
         stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, **(environment or {})},
         limit=1 << 24,

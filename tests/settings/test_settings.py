@@ -25,6 +25,7 @@ def test_the_host_has_the_documented_defaults(loaded: Load) -> None:
         max_output_size=10 * 1024 * 1024,
         address="127.0.0.1",
         port=3100,
+        min_free_disk=500 * 1024 * 1024,
     )
 
 

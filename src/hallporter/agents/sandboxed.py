@@ -100,6 +100,12 @@ class SandboxedAgents:
             if agent.brief.chat == chat and isinstance(agent.state, Warm):
                 await agent.close()
 
+    async def evict(self, chat: ChatId) -> None:
+        """End the agent of this chat, busy or warm; returns when it is gone."""
+        for agent in list(self._live.values()):
+            if agent.brief.chat == chat:
+                await agent.stop()
+
     # --- who gets a place -------------------------------------------------------------------
 
     async def _take(self, brief: Brief) -> tuple[LiveAgent, bool]:

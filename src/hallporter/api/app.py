@@ -8,12 +8,27 @@ from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
 from starlette.middleware import Middleware
 
-from hallporter.api import chats, errors, groups, house, manual, tokens
+from hallporter.api import (
+    chats,
+    doctor,
+    errors,
+    forgetting,
+    groups,
+    house,
+    links,
+    manual,
+    notices,
+    tokens,
+)
 from hallporter.api.errors import Border
 from hallporter.api.identity import Door
 from hallporter.api.limits import BodyLimit
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.routing import BaseRoute
+
     from hallporter.api.desk import Desk
 
 _DESCRIPTION = (
@@ -33,8 +48,8 @@ class Api(FastAPI):
         return self.openapi_schema
 
 
-def create_app(desk: Desk) -> FastAPI:
-    """The HTTP face of a desk."""
+def create_app(desk: Desk, pages: Sequence[BaseRoute] = ()) -> FastAPI:
+    """The HTTP face of a desk; `pages` are served beside the API."""
     app = Api(
         title="Hallporter",
         version=desk.version,
@@ -50,13 +65,24 @@ def create_app(desk: Desk) -> FastAPI:
     )
     app.state.desk = desk
     errors.install(app)
-    for router in (chats.router, groups.router, tokens.router, house.router, house.open_router):
+    for router in (
+        chats.router,
+        groups.router,
+        tokens.router,
+        links.router,
+        notices.router,
+        forgetting.router,
+        doctor.router,
+        house.router,
+        house.open_router,
+    ):
         app.include_router(router)
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:
         return HTMLResponse(manual.page(app.openapi()), headers=manual.HEADERS)
 
+    app.router.routes.extend(pages)
     return app
 
 

@@ -12,7 +12,6 @@ from starlette.requests import Request
 from hallporter.api.desk import At
 from hallporter.api.errors import Problem
 from hallporter.api.identity import OPERATOR, Asks, bearer
-from hallporter.api.stream import EventStream
 from hallporter.api.transcript import (
     FateJson,
     MessagesJson,
@@ -21,7 +20,8 @@ from hallporter.api.transcript import (
 )
 from hallporter.domain.errors import InvalidRequestError, NotFoundError, TooLargeError
 from hallporter.domain.ids import ChatId, MessageId
-from hallporter.domain.message import Inbound
+from hallporter.domain.message import Inbound, Message
+from hallporter.streams import EventStream
 
 router = APIRouter(tags=["chats"], dependencies=[bearer])
 
@@ -170,6 +170,7 @@ async def follow(
         feed=desk.feed,
         clock=desk.clock,
         recognise=partial(desk.doorkeeper.recognise, request.headers["authorization"]),
+        spell=_spelled,
     )
 
 
@@ -183,6 +184,10 @@ async def fate(id: Annotated[str, Path(max_length=300)], desk: At) -> FateJson:
     fates = await desk.story.fates(id)
     chosen = next((one for one in fates if one.message.id == id), fates[0])
     return fate_json(chosen, [one for one in fates if one is not chosen])
+
+
+async def _spelled(message: Message) -> str:
+    return message_json(message).model_dump_json()
 
 
 def _sequence_number(text: str) -> int:

@@ -14,11 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from hallporter.api.metrics import Metrics
+    from hallporter.domain.finding import Examination
     from hallporter.domain.group import Group
     from hallporter.domain.ids import ChatId, Folder, NewId
     from hallporter.ports import Channel, Clock, Feed
+    from hallporter.switchboard.forgetting import Forgetting
     from hallporter.switchboard.groups import Groups
     from hallporter.switchboard.intake import Intake
+    from hallporter.switchboard.notices import Notices
+    from hallporter.switchboard.sessions import Sessions
     from hallporter.switchboard.status import Status
     from hallporter.switchboard.story import Story
     from hallporter.switchboard.tokens import Tokens
@@ -33,6 +37,9 @@ class Desk:
     story: Story
     groups: Groups
     tokens: Tokens
+    sessions: Sessions
+    notices: Notices
+    forgetting: Forgetting
     status: Status
     metrics: Metrics
     feed: Feed
@@ -44,6 +51,8 @@ class Desk:
     dismiss: Callable[[Group], Awaitable[None]]
     purge: Callable[[Folder], Awaitable[None]]
     assistant_name: str
+    examine: Callable[[], Awaitable[Examination]]
+    mend: Callable[[], Awaitable[Examination]]
     admin_digest: str
     version: str
 

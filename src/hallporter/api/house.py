@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from dataclasses import asdict
 from datetime import datetime
 from typing import Literal
 
@@ -14,8 +15,9 @@ from starlette.requests import Request
 from hallporter.api.desk import At
 from hallporter.api.errors import NOTHING_HERE, STATUS
 from hallporter.api.identity import bearer
+from hallporter.api.notices import NoticeJson, notice_json
 from hallporter.domain.errors import NotFoundError, UnavailableError
-from hallporter.switchboard.status import Report
+from hallporter.switchboard.status import Report, Usage
 
 open_router = APIRouter(tags=["health"])
 router = APIRouter(tags=["house"], dependencies=[bearer])
@@ -94,6 +96,8 @@ class AgentJson(BaseModel):
     state: str
     since: datetime
     pid: int
+    age: float = Field(description="Seconds since it was started.")
+    memory: int = Field(description="Bytes of all its processes; shared ones count several times.")
 
 
 class SandboxJson(BaseModel):
@@ -117,6 +121,26 @@ class FailureJson(BaseModel):
     why: str
 
 
+class TroubleJson(BaseModel):
+    """Failures of the last day that have one reason."""
+
+    why: str
+    count: int
+    last: datetime
+    chats: list[str]
+
+
+class StorageJson(BaseModel):
+    """What the home takes and what is left, in bytes."""
+
+    database: int
+    groups: int
+    logs: int
+    errors: int = Field(description="Files in `data/ipc/errors`: requests nobody could read.")
+    free: int
+    total: int
+
+
 class StatusJson(BaseModel):
     """The whole house."""
 
@@ -131,7 +155,10 @@ class StatusJson(BaseModel):
     messages: dict[str, int] = Field(description="People's messages by the state of their fate.")
     outbox: dict[str, int] = Field(description="What is to be sent, by state.")
     failures: list[FailureJson] = Field(description="Newest first.")
+    notices: list[NoticeJson] = Field(description="What needs the operator, oldest first.")
+    troubles: list[TroubleJson] = Field(description="The same by reason, the most frequent first.")
     store: HealthJson
+    storage: StorageJson
 
 
 class StatusAnswer(BaseModel):
@@ -191,7 +218,8 @@ async def metrics(desk: At) -> Response:
 
 @router.get("/api/status", summary="What runs, what waits, what failed")
 async def status(desk: At) -> StatusAnswer:
-    return StatusAnswer(data=_json(await desk.status.report(), desk.version))
+    report, usage = await desk.status.report(), await desk.status.usage()
+    return StatusAnswer(data=_json(report, usage, version=desk.version, now=desk.clock.now()))
 
 
 @router.get("/api/channels", summary="List the channels")
@@ -217,7 +245,7 @@ def _channels(report: Report) -> list[ChannelJson]:
     ]
 
 
-def _json(report: Report, version: str) -> StatusJson:
+def _json(report: Report, usage: Usage, *, version: str, now: datetime) -> StatusJson:
     engine = report.engine
     oldest = engine.oldest_wait
     problems = list(report.problems)
@@ -245,6 +273,8 @@ def _json(report: Report, version: str) -> StatusJson:
                 state=agent.state,
                 since=agent.since,
                 pid=agent.pid,
+                age=(now - agent.since).total_seconds(),
+                memory=usage.memory.get(agent.id, 0),
             )
             for agent in report.agents
         ],
@@ -271,5 +301,13 @@ def _json(report: Report, version: str) -> StatusJson:
             )
             for turn in report.failures
         ],
+        notices=[notice_json(notice) for notice in report.notices],
+        troubles=[
+            TroubleJson(
+                why=trouble.why, count=trouble.count, last=trouble.last, chats=list(trouble.chats)
+            )
+            for trouble in report.troubles
+        ],
         store=HealthJson(ok=report.store.ok, why=report.store.why),
+        storage=StorageJson(**asdict(usage.storage)),
     )

@@ -69,6 +69,10 @@ class FateJson(BaseModel):
     )
     steps: list[StepJson]
     replies: list[str] = Field(description="The ids of what was said to it.")
+    message: MessageJson
+    said: list[MessageJson] = Field(
+        description="The replies themselves, and what the host told meanwhile."
+    )
     turn: TurnJson | None = Field(None, exclude_if=_is_none)
     retry_at: datetime | None = Field(
         None,
@@ -105,6 +109,8 @@ def fate_json(fate: Fate, others: Sequence[Fate]) -> FateJson:
         state=fate.state,
         steps=[StepJson(at=step.at, what=step.what, why=step.why or None) for step in fate.steps],
         replies=list(fate.replies),
+        message=message_json(fate.message),
+        said=[message_json(reply) for reply in fate.said],
         turn=turn,
         retry_at=fate.retry_at,
         others=[other.message.id for other in others] or None,

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx
 
 from hallporter.domain.errors import ConflictError, RefusedError, UnavailableError
-from hallporter.home import admin_token, open_home, read_holder
+from hallporter.home import admin_token, open_home, reachable, read_holder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -125,11 +125,6 @@ async def _in_process(
         transport=httpx.ASGITransport(app), base_url="http://in-process", headers=headers
     )
     return Client(await stack.enter_async_context(http), is_running=False)
-
-
-def reachable(url: str) -> str:
-    """A host that listens everywhere is called here."""
-    return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
 def _held(home: Home, holder: Holder) -> str:

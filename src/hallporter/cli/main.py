@@ -10,7 +10,18 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from hallporter import __version__
-from hallporter.cli import chat, explain, groups, screen, status, tokens
+from hallporter.cli import (
+    archive,
+    chat,
+    doctor,
+    explain,
+    groups,
+    link,
+    logs,
+    screen,
+    status,
+    tokens,
+)
 from hallporter.cli.shell import Shell, shell_of
 
 if TYPE_CHECKING:
@@ -76,8 +87,14 @@ def up(
     raise typer.Exit(asyncio.run(serve(shell_of(context).home, host, port)))
 
 
+app.command("backup")(archive.backup)
 app.command("chat")(chat.talk)
+app.command("doctor")(doctor.examine)
 app.command("explain")(explain.tell)
+app.command("forget")(archive.forget)
+app.command("link")(link.show_link)
+app.command("logs")(logs.show_logs)
+app.command("restore")(archive.restore)
 app.command("status")(status.show_status)
 app.add_typer(groups.app, name="groups")
 app.add_typer(tokens.app, name="tokens")

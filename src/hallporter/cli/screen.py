@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _GAP = "  "
+_UNIT = 1024
 
 # What makes a terminal do something instead of showing it: control characters but for line feed
 # and tab, what turns the direction of text, and halves of characters, which cannot be written.
@@ -70,6 +71,11 @@ def _show_framed(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     Console().print(table)
 
 
+def clean(text: str) -> str:
+    """People's words on one line, without what would steer the terminal."""
+    return "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
+
+
 def yes_or_no(value: object) -> str:
     return "yes" if value else "no"
 
@@ -80,3 +86,26 @@ def moment(text: str | None) -> str:
         return ""
     day, _, rest = text.partition("T")
     return f"{day} {rest[:8]} UTC"
+
+
+def size(count: int) -> str:
+    """Bytes as people read them; units are powers of 1024."""
+    amount = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < _UNIT:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= _UNIT
+    return f"{amount:.1f} TiB"
+
+
+def span(seconds: float) -> str:
+    """A stretch of time as people say it, in its two largest units."""
+    if seconds < 10:  # noqa: PLR2004  from there on tenths tell nothing
+        return f"{seconds:.1f} s"
+    left = int(seconds)
+    parts = []
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
+        amount, left = divmod(left, length)
+        if amount:
+            parts.append(f"{amount} {unit}")
+    return " ".join(parts[:2])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from hallporter.cli.host import Client
 
-_FAILURES = 5  # shown
+_TROUBLES = 5  # shown
 
 
 def show_status(context: typer.Context, *, as_json: AsJson = False) -> None:
@@ -35,6 +35,8 @@ def show_status(context: typer.Context, *, as_json: AsJson = False) -> None:
         screen.show(f"No host is running for {home}: start it with `hallporter up`.")
     if where and status["problems"]:
         screen.show(f"Not ready: {'; '.join(status['problems'])}.")
+    for notice in status["notices"]:
+        screen.show(f"{screen.moment(notice['at'])}: {notice['text']}")
     screen.show("")
     screen.show_table(("what", "now"), _figures(status))
     _show_parts(status)
@@ -43,6 +45,8 @@ def show_status(context: typer.Context, *, as_json: AsJson = False) -> None:
 def _figures(status: Mapping[str, Any]) -> list[tuple[str, object]]:
     engine = status["engine"]
     oldest = engine["oldest_wait"]
+    storage = status["storage"]
+    disk = f"{screen.size(storage['free'])} of {screen.size(storage['total'])}"
     return [
         ("groups", status["groups"]),
         ("turns running", engine["running"]),
@@ -50,6 +54,12 @@ def _figures(status: Mapping[str, Any]) -> list[tuple[str, object]]:
         ("longest wait", "-" if oldest is None else f"{oldest:.1f} s"),
         *((f"messages {state}", count) for state, count in status["messages"].items()),
         *((f"outbox {state}", count) for state, count in status["outbox"].items()),
+        ("failed turns (24 h)", len(status["failures"])),
+        ("files in errors/", storage["errors"]),
+        ("database", screen.size(storage["database"])),
+        ("groups' files", screen.size(storage["groups"])),
+        ("log files", screen.size(storage["logs"])),
+        ("disk free", disk),
     ]
 
 
@@ -64,18 +74,24 @@ def _show_parts(status: Mapping[str, Any]) -> None:
         for one in status["sandboxes"]
     ]
     agents = [
-        (one["folder"], one["state"], screen.moment(one["since"]), one["pid"])
+        (
+            one["folder"],
+            one["state"],
+            screen.span(one["age"]),
+            screen.size(one["memory"]),
+            one["pid"],
+        )
         for one in status["agents"]
     ]
-    failures = [
-        (screen.moment(one["at"]), one["chat"], one["attempt"], one["why"])
-        for one in status["failures"][:_FAILURES]
+    troubles = [
+        (one["count"], screen.moment(one["last"]), ", ".join(one["chats"]), one["why"])
+        for one in status["troubles"][:_TROUBLES]
     ]
     for columns, rows in (
         (("channel", "state"), channels),
         (("sandbox", "chosen", "notes"), sandboxes),
-        (("agent in", "state", "since", "pid"), agents),
-        (("failed at", "chat", "attempt", "why"), failures),
+        (("agent in", "state", "age", "memory", "pid"), agents),
+        (("failed", "last", "chats", "why"), troubles),
     ):
         if rows:
             screen.show("")

@@ -64,6 +64,18 @@ class UnauthorizedError(RefusedError):
     code = "UNAUTHORIZED"
 
 
+class ForbiddenError(RefusedError):
+    """The request does not show that it comes from a page of ours."""
+
+    code = "FORBIDDEN"
+
+
+class RateLimitedError(RefusedError):
+    """Too many attempts; the fact `retry_after` says how many seconds to wait."""
+
+    code = "RATE_LIMITED"
+
+
 class TooLargeError(RefusedError):
     """More than the limit says."""
 

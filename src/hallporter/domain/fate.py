@@ -58,6 +58,7 @@ class Fate:
     replies: tuple[MessageId, ...]
     turn: Turn | None
     retry_at: datetime | None = None  # of a failed one that comes again by itself
+    said: tuple[Message, ...] = ()  # the replies themselves, and what the host told meanwhile
 
 
 def held_by(message: Message, turns: Sequence[Turn]) -> Sequence[Turn]:
@@ -110,6 +111,7 @@ def tell(
         replies=tuple(reply.id for reply in replies if reply.kind is Kind.REPLY),
         turn=turns[-1] if turns else None,
         retry_at=retry_at if message.state is State.FAILED else None,
+        said=tuple(replies),
     )
 
 

@@ -9,6 +9,7 @@ MessageId = NewType("MessageId", str)
 TurnId = NewType("TurnId", str)
 AgentId = NewType("AgentId", str)
 TokenId = NewType("TokenId", str)
+SessionId = NewType("SessionId", str)
 Folder = NewType("Folder", str)
 Pool = NewType("Pool", str)
 

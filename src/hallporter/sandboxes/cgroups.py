@@ -133,12 +133,22 @@ class Fences:
                 ) from error
         return Fence(folders)
 
+    def names(self) -> frozenset[str]:
+        """The boxes that have groups now."""
+        return frozenset(folder.name.removeprefix(self._prefix) for folder in self._folders())
+
     def sweep(self) -> None:
         """Remove the empty groups that an earlier host left."""
-        for hierarchy in self._hierarchies:
-            for folder in hierarchy.parent.glob(f"{self._prefix}*"):
-                with suppress(OSError):
-                    folder.rmdir()
+        for folder in self._folders():
+            with suppress(OSError):
+                folder.rmdir()
+
+    def _folders(self) -> list[Path]:
+        return [
+            folder
+            for hierarchy in self._hierarchies
+            for folder in hierarchy.parent.glob(f"{self._prefix}*")
+        ]
 
 
 def _write(file: Path, value: str) -> None:

@@ -52,6 +52,13 @@ async def end_run(installation: str, run: str) -> int:
     return len(await _end(lambda found: found.startswith(f"{installation}/{run}/")))
 
 
+def seen(installation: str) -> frozenset[str]:
+    """The names of this installation's boxes that have processes now."""
+    start = f"{installation}/"
+    marks = {_mark_of(entry) for entry in Path("/proc").iterdir() if entry.name.isdigit()}
+    return frozenset(mark.removeprefix(start) for mark in marks if mark.startswith(start))
+
+
 async def _end(matches: Callable[[str], bool]) -> set[str]:
     ended: set[str] = set()
     # Again until none is found: one may have forked while the others were being looked for.

@@ -26,6 +26,7 @@ class HostSettings:
     max_output_size: int  # bytes
     address: str
     port: int
+    min_free_disk: int | None  # bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +36,30 @@ class StoreSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings:
+    max_size: int  # bytes of a file before it is put aside
+    keep: int  # files put aside
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionSettings:
+    """How long things are kept, 0 for ever; `hour` is when the nightly sweep runs."""
+
+    messages_days: int
+    media_days: int
+    logs_days: int
+    hour: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """`groups` holds what a folder, in small letters, has of its own; `channels` are judged by
     the channels."""
 
     host: HostSettings
     store: StoreSettings
+    logs: LogSettings
+    retention: RetentionSettings
     agent: Mapping[str, Any]
     groups: Mapping[str, Mapping[str, Any]]
     channels: Mapping[str, Mapping[str, object]]

@@ -40,11 +40,31 @@ HOST: Mapping[str, Key] = MappingProxyType(
         "max_output_size": Key(kinds.size(1), 10 << 20),
         "address": Key(kinds.address(), "127.0.0.1"),
         "port": Key(kinds.whole(0, 65535), 3100),
+        "min_free_disk": Key(kinds.or_none(kinds.size(1)), 500 << 20),
     }
 )
 
 STORE: Mapping[str, Key] = MappingProxyType(
     {"url": Key(kinds.database(), "sqlite:///hallporter.db")}
+)
+
+LOGS: Mapping[str, Key] = MappingProxyType(
+    {
+        # Less would turn the file over every few lines.
+        "max_size": Key(kinds.size(64 << 10), 10 << 20),
+        "keep": Key(kinds.whole(1, 1000), 5),
+    }
+)
+
+_DAYS = kinds.whole(0, 36_500)
+
+RETENTION: Mapping[str, Key] = MappingProxyType(
+    {
+        "messages_days": Key(_DAYS, 0),
+        "media_days": Key(_DAYS, 0),
+        "logs_days": Key(_DAYS, 0),
+        "hour": Key(kinds.whole(0, 23), 3),
+    }
 )
 
 AGENT: Mapping[str, Key] = MappingProxyType(
@@ -64,7 +84,7 @@ AGENT: Mapping[str, Key] = MappingProxyType(
 )
 
 TABLES: Mapping[str, Mapping[str, Key]] = MappingProxyType(
-    {"host": HOST, "store": STORE, "agent": AGENT}
+    {"host": HOST, "store": STORE, "logs": LOGS, "retention": RETENTION, "agent": AGENT}
 )
 GROUPS = "groups"
 CHANNELS = "channels"

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from hallporter.domain.errors import InvalidSettingsError
 from hallporter.settings import file
-from hallporter.settings.agreed import HostSettings, Loaded, Settings, StoreSettings
+from hallporter.settings.agreed import (
+    HostSettings,
+    Loaded,
+    LogSettings,
+    RetentionSettings,
+    Settings,
+    StoreSettings,
+)
 from hallporter.settings.keys import CHANNELS, GROUPS, HOST, TABLES, dotted
 from hallporter.settings.kinds import NotAllowedError, is_zone
 from hallporter.settings.origin import Origin, Source
@@ -74,13 +81,14 @@ def _agree(home: pathlib.Path, values: Mapping[Path, object], etc: pathlib.Path)
         table: {name: key.default for name, key in TABLES[table].items()} for table in TABLES
     }
     defaults["host"]["timezone"] = _system_zone(etc)
-    host, store, agent = (
-        MappingProxyType({**defaults[table], **given.get(table, {})}) for table in TABLES
-    )
+    agreed = {table: {**defaults[table], **given.get(table, {})} for table in TABLES}
+    url = agreed["store"]["url"]
     return Settings(
-        host=HostSettings(**host),
-        store=StoreSettings(url=store["url"], path=_database(home, store["url"])),
-        agent=agent,
+        host=HostSettings(**agreed["host"]),
+        store=StoreSettings(url=url, path=_database(home, url)),
+        logs=LogSettings(**agreed["logs"]),
+        retention=RetentionSettings(**agreed["retention"]),
+        agent=MappingProxyType(agreed["agent"]),
         groups=MappingProxyType(
             {folder: own["agent"] for folder, own in given.get(GROUPS, {}).items()}
         ),

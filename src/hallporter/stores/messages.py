@@ -78,6 +78,10 @@ class SqlMessages:
         rows = self._run("message_between", chat=chat, after=after, through=through)
         return [MessageId(row["id"]) for row in rows]
 
+    def before(self, chat: ChatId, seq: int, limit: int) -> Sequence[Message]:
+        rows = self._run("message_before", chat=chat, before=seq, limit=limit)
+        return [_message(row) for row in reversed(rows)]
+
     def mark(
         self,
         chat: ChatId,

@@ -41,6 +41,14 @@ CREATE TABLE IF NOT EXISTS schema_version (
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upgrade:
+    """The schema that an older file was brought to, and what it was before."""
+
+    schema: int
+    copy: Path
+
+
 @dataclass(frozen=True, slots=True)
 class _Job:
     fn: Callable[[SqlTx], Any]
@@ -59,8 +67,13 @@ class SqliteStore:
     """`ports.Store`; made by `open_store`, which also closes it."""
 
     def __init__(
-        self, path: Path, loop: asyncio.AbstractEventLoop, connection: sqlite3.Connection
+        self,
+        path: Path,
+        loop: asyncio.AbstractEventLoop,
+        connection: sqlite3.Connection,
+        upgrade: Upgrade | None,
     ) -> None:
+        self.upgrade = upgrade
         self._path = path
         self._loop = loop
         self._connection = connection  # the writer's
@@ -200,7 +213,9 @@ def _connect(path: Path) -> sqlite3.Connection:
     )
     connection.row_factory = sqlite3.Row
     try:
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        # What is deleted is overwritten: a forgotten text must not stay in a free page.
+        pragmas = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON")
+        for pragma in (*pragmas, "secure_delete = ON"):
             connection.execute(f"PRAGMA {pragma}")
     except sqlite3.Error:
         connection.close()
@@ -222,8 +237,8 @@ async def open_store(
     ends. Raises `StoreRefusedError` or `StoreUnavailableError`; neither changes the file."""
     loop = asyncio.get_running_loop()
     steps = migrations.load("sqlite") if schema is None else schema
-    connection = await loop.run_in_executor(None, _prepare, path, clock, steps)
-    store = SqliteStore(path, loop, connection)
+    connection, upgrade = await loop.run_in_executor(None, _prepare, path, clock, steps)
+    store = SqliteStore(path, loop, connection, upgrade)
     store.start()
     try:
         yield store
@@ -231,7 +246,9 @@ async def open_store(
         await store.close()
 
 
-def _prepare(path: Path, clock: Clock, schema: Sequence[Migration]) -> sqlite3.Connection:
+def _prepare(
+    path: Path, clock: Clock, schema: Sequence[Migration]
+) -> tuple[sqlite3.Connection, Upgrade | None]:
     is_new = not path.exists()
     if is_new:
         path.touch(mode=0o600)
@@ -241,9 +258,9 @@ def _prepare(path: Path, clock: Clock, schema: Sequence[Migration]) -> sqlite3.C
             unless_it_works.callback(connection.close)
             if not is_new:
                 _check(connection, path)
-            _migrate(connection, path, clock, schema)
+            upgrade = _migrate(connection, path, clock, schema)
             unless_it_works.pop_all()
-            return connection
+            return connection, upgrade
     except sqlite3.OperationalError as error:
         # Locked by someone, no room, no permission: the file itself is not to blame.
         message = f"the database {path} cannot be opened: {error}"
@@ -268,17 +285,19 @@ def _damaged(path: Path, what: str) -> StoreRefusedError:
 
 def _migrate(
     connection: sqlite3.Connection, path: Path, clock: Clock, schema: Sequence[Migration]
-) -> None:
+) -> Upgrade | None:
     connection.execute(_SCHEMA_VERSION)
     rows = connection.execute("SELECT number, sha256 FROM schema_version").fetchall()
     applied = {row["number"]: row["sha256"] for row in rows}
     steps = migrations.outstanding(schema, applied)
+    upgrade = None
     if steps and applied:
         copy = path.with_name(f"{path.name}.before-{steps[0].number:04d}")
         copy.unlink(missing_ok=True)  # of an upgrade that was cut short: the original is newer
         copy.touch(mode=0o600)  # SQLite would let everyone read it
         connection.execute("VACUUM INTO ?", (str(copy),))
         log.info("store.copied_before_migration", copy=str(copy))
+        upgrade = Upgrade(schema=steps[-1].number, copy=copy)
     for step in steps:
         at = time_in(clock.now())
         # executescript commits what is open, so the transaction is part of the script.
@@ -287,3 +306,4 @@ def _migrate(
             f" ({step.number}, '{step.name}', '{step.checksum}', '{at}');\nCOMMIT;"
         )
         log.info("store.migrated", number=step.number, name=step.name)
+    return upgrade

@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING
 
 from hallporter.stores.chats import SqlChats
 from hallporter.stores.groups import SqlGroups
+from hallporter.stores.links import SqlLinks
 from hallporter.stores.messages import SqlMessages
+from hallporter.stores.notices import SqlNotices
 from hallporter.stores.outbox import SqlOutbox
+from hallporter.stores.removals import SqlRemovals
+from hallporter.stores.sessions import SqlSessions
 from hallporter.stores.tokens import SqlTokens
 from hallporter.stores.turns import SqlTurns
 
@@ -27,6 +31,10 @@ class SqlTx:
         self.outbox = SqlOutbox(run)
         self.groups = SqlGroups(run)
         self.tokens = SqlTokens(run)
+        self.sessions = SqlSessions(run)
+        self.links = SqlLinks(run)
+        self.notices = SqlNotices(run)
+        self.removals = SqlRemovals(run)
         self.afterwards: list[Callable[[], None]] = []
 
     def after_commit(self, action: Callable[[], None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from hallporter.books import Tx
     from hallporter.domain.brief import Fitness
+    from hallporter.domain.notice import Notice
     from hallporter.domain.turn import Turn
     from hallporter.ports import Channel, Clock, Engine, EngineHealth, Store
 
@@ -49,6 +51,36 @@ class SandboxInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """What the home takes, in bytes, and what is left; `errors` counts files put aside."""
+
+    database: int
+    groups: int
+    logs: int
+    errors: int
+    free: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What the house uses now: bytes of memory by agent, and the disk."""
+
+    memory: Mapping[str, int]
+    storage: Storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """Failures that have one reason; newest at `last`."""
+
+    why: str
+    count: int
+    last: datetime
+    chats: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """What `status` shows and `/readyz` judges."""
 
@@ -59,8 +91,26 @@ class Report:
     messages: Mapping[str, int]
     outbox: Mapping[str, int]
     failures: Sequence[Turn]
+    notices: Sequence[Notice]
     groups: int
     store: Health
+
+    @property
+    def troubles(self) -> Sequence[Trouble]:
+        """The failures by their reason, the most frequent first."""
+        by_reason: dict[str, list[Turn]] = {}
+        for turn in self.failures:
+            by_reason.setdefault(turn.why, []).append(turn)
+        found = [
+            Trouble(
+                why=why,
+                count=len(turns),
+                last=max(turn.ended_at or turn.started_at for turn in turns),
+                chats=sorted({turn.chat for turn in turns}),
+            )
+            for why, turns in by_reason.items()
+        ]
+        return sorted(found, key=lambda trouble: (-trouble.count, trouble.why))
 
     @property
     def problems(self) -> Sequence[str]:
@@ -75,6 +125,17 @@ class Report:
         return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """What the store says, of one moment."""
+
+    messages: Mapping[str, int]
+    outbox: Mapping[str, int]
+    failures: Sequence[Turn]
+    notices: Sequence[Notice]
+    groups: int
+
+
 class Status:
     """The use case behind `status`, `/api/status` and `/readyz`."""
 
@@ -86,6 +147,8 @@ class Status:
         channels: Sequence[Channel],
         agents: LiveAgents,
         sandboxes: Callable[[], Sequence[SandboxInfo]],
+        memory_of: Callable[[int], int],
+        storage: Callable[[], Storage],
         clock: Clock,
     ) -> None:
         self._store = store
@@ -93,27 +156,45 @@ class Status:
         self._channels = channels
         self._agents = agents
         self._sandboxes = sandboxes
+        self._memory_of = memory_of
+        self._storage = storage
         self._clock = clock
 
     async def report(self) -> Report:
         since = self._clock.now() - _RECENT
 
-        def fn(tx: Tx) -> tuple[Mapping[str, int], Mapping[str, int], Sequence[Turn], int]:
-            counts = tx.messages.counts(), tx.outbox.counts()
-            return (*counts, tx.turns.failures(since), tx.groups.count())
+        def fn(tx: Tx) -> _Read:
+            return _Read(
+                messages=tx.messages.counts(),
+                outbox=tx.outbox.counts(),
+                failures=tx.turns.failures(since),
+                notices=tx.notices.open(),
+                groups=tx.groups.count(),
+            )
 
-        messages, outbox, failures, groups = await self._store.read(fn)
+        read = await self._store.read(fn)
         return Report(
             channels={channel.name: channel.health() for channel in self._channels},
             engine=self._engine.health(),
             agents=self._agents.live(),
             sandboxes=self._sandboxes(),
-            messages=messages,
-            outbox=outbox,
-            failures=failures,
-            groups=groups,
+            messages=read.messages,
+            outbox=read.outbox,
+            failures=read.failures,
+            notices=read.notices,
+            groups=read.groups,
             store=await self.store_health(),
         )
+
+    async def usage(self) -> Usage:
+        """Apart from the report: it looks at many files, and a watchdog asks often."""
+        agents = self._agents.live()
+
+        def look() -> Usage:
+            memory = {agent.id: self._memory_of(agent.pid) for agent in agents}
+            return Usage(memory=memory, storage=self._storage())
+
+        return await asyncio.to_thread(look)
 
     async def store_health(self) -> Health:
         """A read that reaches the file; what cannot be read is said, not raised."""

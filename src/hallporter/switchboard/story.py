@@ -48,6 +48,16 @@ class Story:
 
         return await self._store.read(fn)
 
+    async def before(self, chat: ChatId, seq: int | None, limit: int) -> Sequence[Message]:
+        """The last messages below a sequence number, or the newest of all, in order."""
+
+        def fn(tx: Tx) -> Sequence[Message]:
+            row = tx.chats.get(chat)
+            end = seq if seq is not None else (0 if row is None else row.head) + 1
+            return tx.messages.before(chat, end, limit)
+
+        return await self._store.read(fn)
+
     async def since(self, chat: ChatId, seq: int, limit: int) -> Sequence[Message]:
         """What came after a sequence number, some at a time: for streams, until none is left."""
         return await self._store.read(lambda tx: tx.messages.page(chat, seq, limit))

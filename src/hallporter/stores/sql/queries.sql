@@ -91,6 +91,9 @@ SELECT id FROM messages
 WHERE chat = :chat AND seq > :after AND seq <= :through AND kind = 'text'
 ORDER BY seq;
 
+-- name: message_before
+SELECT * FROM messages WHERE chat = :chat AND seq < :before ORDER BY seq DESC LIMIT :limit;
+
 -- name: message_mark
 UPDATE messages SET state = :state, turn = COALESCE(:turn, turn)
 WHERE chat = :chat AND seq > :after AND seq <= :through AND kind = 'text'
@@ -245,3 +248,134 @@ SELECT * FROM tokens ORDER BY created_at, id;
 
 -- name: token_save
 UPDATE tokens SET used_at = :used_at, revoked_at = :revoked_at WHERE id = :id;
+
+-- name: session_add
+INSERT INTO sessions (id, digest, token, address, browser, created_at, used_at, revoked_at)
+VALUES (:id, :digest, :token, :address, :browser, :created_at, :used_at, :revoked_at);
+
+-- name: session_of_digest
+SELECT * FROM sessions WHERE digest = :digest;
+
+-- name: session_get
+SELECT * FROM sessions WHERE id = :id;
+
+-- name: session_all
+SELECT * FROM sessions ORDER BY used_at DESC, id;
+
+-- name: session_save
+UPDATE sessions SET used_at = :used_at, revoked_at = :revoked_at WHERE id = :id;
+
+-- name: session_forget
+DELETE FROM sessions WHERE revoked_at IS NOT NULL OR used_at < :unused_since;
+
+-- name: link_add
+INSERT INTO links (digest, expires_at) VALUES (:digest, :expires_at);
+
+-- name: link_get
+SELECT * FROM links WHERE digest = :digest;
+
+-- name: link_use
+UPDATE links SET used_at = :used_at WHERE digest = :digest;
+
+-- name: link_forget
+DELETE FROM links WHERE expires_at < :before;
+
+-- name: notice_save
+INSERT INTO notices (key, text, raised_at, is_quiet, told_at, resolved_at)
+VALUES (:key, :text, :raised_at, :is_quiet, :told_at, :resolved_at)
+ON CONFLICT (key) DO UPDATE SET
+    text = :text, raised_at = :raised_at, is_quiet = :is_quiet, told_at = :told_at,
+    resolved_at = :resolved_at;
+
+-- name: notice_get
+SELECT * FROM notices WHERE key = :key;
+
+-- name: notice_all
+SELECT * FROM notices ORDER BY raised_at, key;
+
+-- name: notice_open
+SELECT * FROM notices WHERE resolved_at IS NULL ORDER BY raised_at, key;
+
+-- name: notice_failing
+SELECT t.chat, g.folder, t.why,
+    CASE WHEN c.is_parked = 1 OR (
+        c.woken_at IS NULL
+        AND NOT EXISTS (SELECT 1 FROM turns r WHERE r.chat = t.chat AND r.outcome IS NULL)
+    ) THEN 1 ELSE 0 END AS is_stuck
+FROM groups g JOIN chats c ON c.id = g.chat JOIN turns t ON t.chat = g.chat
+WHERE t.epoch = (
+        SELECT n.epoch FROM turns n WHERE n.chat = g.chat AND n.outcome IS NOT NULL
+        ORDER BY n.epoch DESC LIMIT 1
+    )
+    AND (t.outcome = 'failed' OR (t.outcome = 'interrupted' AND c.is_parked = 1))
+ORDER BY t.chat;
+
+-- name: notice_undelivered
+SELECT o.chat, o.why, o.at AS last, (
+        SELECT COUNT(*) FROM outbox s
+        WHERE s.chat = o.chat AND s.state = 'undeliverable' AND s.at >= :since
+    ) AS count
+FROM outbox o
+WHERE o.state = 'undeliverable' AND o.at >= :since AND NOT EXISTS (
+        SELECT 1 FROM outbox n
+        WHERE n.chat = o.chat AND n.state = 'undeliverable' AND n.number > o.number
+    )
+ORDER BY o.chat;
+
+-- name: removal_add
+INSERT INTO removals (at, reason, chat, counts) VALUES (:at, :reason, :chat, :counts);
+
+-- name: removal_last
+SELECT * FROM removals WHERE reason = :reason ORDER BY at DESC, number DESC LIMIT 1;
+
+-- name: forget_parts
+DELETE FROM outbox_parts WHERE outbox IN (SELECT number FROM outbox WHERE chat = :chat);
+
+-- name: forget_outbox
+DELETE FROM outbox WHERE chat = :chat RETURNING number;
+
+-- name: forget_notes
+DELETE FROM turn_notes WHERE turn IN (SELECT id FROM turns WHERE chat = :chat);
+
+-- name: forget_turns
+DELETE FROM turns WHERE chat = :chat RETURNING id;
+
+-- name: forget_messages
+DELETE FROM messages WHERE chat = :chat RETURNING id;
+
+-- name: old_messages
+SELECT m.id FROM messages m
+WHERE m.at < :before
+    AND (m.state IS NULL OR m.state NOT IN ('queued', 'running', 'failed'))
+    AND NOT EXISTS (
+        SELECT 1 FROM outbox o WHERE o.message = m.id AND o.state NOT IN ('sent', 'undeliverable')
+    )
+    AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.chat = m.chat AND t.outcome IS NULL)
+LIMIT :limit;
+
+-- name: droppable
+SELECT 1 AS found FROM messages m
+WHERE m.id = :message
+    AND (m.state IS NULL OR m.state NOT IN ('queued', 'running', 'failed'))
+    AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.chat = m.chat AND t.outcome IS NULL);
+
+-- name: drop_parts
+DELETE FROM outbox_parts WHERE outbox IN (SELECT number FROM outbox WHERE message = :message);
+
+-- name: drop_outbox
+DELETE FROM outbox WHERE message = :message;
+
+-- name: drop_message
+DELETE FROM messages WHERE id = :message;
+
+-- name: old_turns
+SELECT t.id FROM turns t
+WHERE t.outcome IS NOT NULL AND t.ended_at < :before
+    AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.turn = t.id)
+LIMIT :limit;
+
+-- name: drop_notes
+DELETE FROM turn_notes WHERE turn = :turn;
+
+-- name: drop_turn
+DELETE FROM turns WHERE id = :turn;

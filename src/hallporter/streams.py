@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 import structlog
 from starlette.responses import Response
 
-from hallporter.api.transcript import message_json
 from hallporter.domain.errors import HallporterError, UnauthorizedError
 from hallporter.domain.happening import Lagged, MessageStored, TurnChanged, TypingChanged
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from starlette.types import Receive, Scope, Send
 
     from hallporter.domain.happening import Happening
     from hallporter.domain.ids import ChatId, MessageId, TurnId
+    from hallporter.domain.message import Message
     from hallporter.domain.turn import Turn
     from hallporter.ports import Clock, Feed
     from hallporter.switchboard.story import Story
@@ -35,7 +35,8 @@ _AT_ONCE = 200  # messages read in one go, at most
 class EventStream(Response):
     """Listens to the feed before it looks into the store, so nothing falls between the two; what
     the feed says is a hint only, the words come from the store. `after` is a sequence number;
-    without it the stream begins with what comes next."""
+    without it the stream begins with what comes next; `spell` gives a message's `data:`, on one
+    line; the stream ends when `recognise` refuses the reader."""
 
     def __init__(
         self,
@@ -46,17 +47,21 @@ class EventStream(Response):
         feed: Feed,
         clock: Clock,
         recognise: Callable[[], Awaitable[object]],
+        spell: Callable[[Message], Awaitable[str]],
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         self.status_code = 200
         self.media_type = "text/event-stream"
         self.background = None
-        self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        mine = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        self.init_headers({**mine, **(headers or {})})
         self._chat = chat
         self._after = after
         self._story = story
         self._feed = feed
         self._clock = clock
         self._recognise = recognise
+        self._spell = spell
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._feed.subscribe(self._chat) as events:
@@ -70,7 +75,9 @@ class EventStream(Response):
                     "headers": self.raw_headers,
                 }
             )
-            reader = _Reader(chat=self._chat, seq=seq, story=self._story, send=send)
+            reader = _Reader(
+                chat=self._chat, seq=seq, story=self._story, send=send, spell=self._spell
+            )
             async with asyncio.TaskGroup() as tasks:
                 lives = [
                     tasks.create_task(reader.follow(events, turn), name=f"stream:{self._chat}"),
@@ -83,7 +90,7 @@ class EventStream(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _keep(self, reader: _Reader) -> None:
-        """Ends when the caller's token does."""
+        """Ends when the reader's right to read does."""
         while True:
             await self._clock.sleep(_KEEP_ALIVE)
             try:
@@ -101,11 +108,20 @@ async def _gone(receive: Receive) -> None:
 class _Reader:
     """One who reads along; `seq` is the last message they were given."""
 
-    def __init__(self, *, chat: ChatId, seq: int, story: Story, send: Send) -> None:
+    def __init__(
+        self,
+        *,
+        chat: ChatId,
+        seq: int,
+        story: Story,
+        send: Send,
+        spell: Callable[[Message], Awaitable[str]],
+    ) -> None:
         self._chat = chat
         self._seq = seq
         self._story = story
         self._send = send
+        self._spell = spell
         self._turn: TurnId | None = None  # they were told that it runs
 
     async def follow(self, events: AsyncIterator[Happening], turn: Turn | None) -> None:
@@ -143,7 +159,7 @@ class _Reader:
     async def _catch_up(self) -> None:
         while messages := await self._story.since(self._chat, self._seq, _AT_ONCE):
             for message in messages:
-                data = message_json(message).model_dump_json()
+                data = await self._spell(message)
                 await self.write(f"id: {message.seq}\nevent: message\ndata: {data}\n\n")
                 self._seq = message.seq
 

@@ -1,0 +1,139 @@
+"""`hallporter backup`, `restore` and `forget`: keeping everything, and keeping nothing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hallporter import __version__
+from hallporter.cli import screen
+from hallporter.cli.progress import progress
+from hallporter.cli.shell import AsJson, ask, shell_of
+
+if TYPE_CHECKING:
+    from hallporter.cli.host import Client
+    from hallporter.stores.manifest import Manifest
+
+File = Annotated[Path, typer.Argument(help="Ends in .tar.gz by custom.", metavar="FILE")]
+
+
+def backup(context: typer.Context, *, file: File, as_json: AsJson = False) -> None:
+    """Write everything of the home into one file, also while the host runs."""
+    from hallporter.clock import SystemClock
+    from hallporter.home import open_home
+    from hallporter.settings import environment, load
+    from hallporter.stores.backup import Source, write_backup
+
+    home = open_home(shell_of(context).home)
+    database = load(home.path, environment()).settings.store.path
+    if not database.exists():  # a new home: make what it lacks
+        ask(context, lambda client: client.get("/api/status"))
+    with progress("backup") as report:
+        manifest = write_backup(
+            file,
+            Source(home=home.path, database=database),
+            version=__version__,
+            made_at=SystemClock().now().isoformat(),
+            report=report,
+        )
+    told = {"file": str(file.absolute()), **_told(manifest), "left_out": dict(manifest.left_out)}
+    if as_json:
+        screen.show_json(told)
+        return
+    screen.show(f"{told['file']}: {_summary(manifest)}.")
+    for name, why in manifest.left_out.items():
+        screen.show(f"left out: {name}: {why}")
+
+
+def restore(
+    context: typer.Context,
+    *,
+    file: File,
+    force: Annotated[
+        bool, typer.Option("--force", help="Move aside what the home holds now.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put a backup into an empty home; no host may run there."""
+    import shutil
+
+    from hallporter.clock import SystemClock
+    from hallporter.home import hold, open_home
+    from hallporter.settings import environment, load
+    from hallporter.stores.restore import put_in_place, read_backup, refuse_occupied
+
+    home = open_home(shell_of(context).home)
+    now = SystemClock().now()
+    with hold(home, url="", started=now):
+        if not force:
+            refuse_occupied(home.path, home.database)
+        unpacked = home.run_dir / "restoring"
+        shutil.rmtree(unpacked, ignore_errors=True)
+        with progress("restore") as report:
+            manifest = read_backup(file, unpacked, report=report)
+        try:
+            wanted = load(unpacked, environment()).settings.store.path
+            inside = wanted.is_relative_to(unpacked)
+            database = home.path / wanted.relative_to(unpacked) if inside else wanted
+            if not force:
+                refuse_occupied(home.path, database)
+        except BaseException:
+            shutil.rmtree(unpacked)
+            raise
+        stamp = now.strftime("%Y%m%dT%H%M%SZ")
+        aside = put_in_place(unpacked, home.path, database=database, stamp=stamp)
+    open_home(home.path)
+    if as_json:
+        moved = None if aside is None else str(aside)
+        screen.show_json({"home": str(home.path), **_told(manifest), "moved_aside": moved})
+        return
+    screen.show(f"{home.path} holds the backup of {screen.moment(manifest.made_at)} now:")
+    screen.show(f"{_summary(manifest)}.")
+    if aside is not None:
+        screen.show(f"What was there before is in {aside}.")
+
+
+def forget(
+    context: typer.Context,
+    *,
+    chat: Annotated[str, typer.Argument(help="For example web:family.", metavar="CHAT_ID")],
+    yes: Annotated[bool, typer.Option("--yes", help="Answer questions with yes.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove a chat's texts, sessions and memory for good, and say how much that was."""
+    if not yes and sys.stdin.isatty():
+        typer.confirm(f"Remove all that was said in {chat}, and its files, for good?", abort=True)
+
+    async def work(client: Client) -> Any:  # noqa: ANN401  JSON
+        return (await client.post("/api/forget", {"chat": chat}))["data"]
+
+    forgotten = ask(context, work)
+    if as_json:
+        screen.show_json(forgotten)
+        return
+    from hallporter.domain.removal import told
+
+    screen.show(f"{chat} is forgotten: {told(forgotten['removed'])} removed.")
+    screen.show("The chat stays registered. Backups, and copies of the database, still hold it.")
+
+
+def _told(manifest: Manifest) -> dict[str, object]:
+    return {
+        "version": manifest.version,
+        "made_at": manifest.made_at,
+        "schema": manifest.schema,
+        "rows": dict(manifest.rows),
+        "files": len(manifest.members),
+        "bytes": manifest.size,
+    }
+
+
+def _summary(manifest: Manifest) -> str:
+    from hallporter.domain.removal import told
+
+    rows = {table: manifest.rows.get(table, 0) for table in ("messages", "chats", "groups")}
+    counts = told({**rows, "files": len(manifest.members)})
+    return f"{counts}, {manifest.size / (1 << 20):.1f} MiB"

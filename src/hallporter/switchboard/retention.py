@@ -1,0 +1,95 @@
+"""The nightly sweep: what is older than the settings allow goes, and it is said how much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from hallporter.domain.removal import Reason, Removal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from hallporter.books import Tx
+    from hallporter.domain.ids import MessageId
+    from hallporter.domain.removal import Retention
+    from hallporter.ports import Clock, Store
+    from hallporter.switchboard.notices import Notices
+
+log = structlog.get_logger(__name__)
+
+_FOUND_AT_ONCE = 10_000  # messages looked up in one go, beside the writer
+_DROPPED_AT_ONCE = 200  # rows in one transaction: nobody's message waits long behind it
+
+
+class Logs(Protocol):
+    """The files that programs and the host have left."""
+
+    async def remove_logs(self, before: datetime) -> int:
+        """Those last written before then; how many."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """Runs once a day, whoever asks how often."""
+
+    store: Store
+    clock: Clock
+    retention: Retention
+    logs: Logs
+    notices: Notices
+
+    async def run_if_due(self) -> Removal | None:
+        """None when today's is done already."""
+        now = self.clock.now()
+        last = await self.store.read(lambda tx: tx.removals.last(Reason.RETENTION))
+        if not self.retention.is_due(now, None if last is None else last.at):
+            return None
+        removal = Removal(at=now, reason=Reason.RETENTION, counts=await self._remove(now))
+        await self.store.write(lambda tx: tx.removals.add(removal))
+        if not removal.is_empty:
+            log.info("retention.swept", **removal.counts)
+            await self.notices.swept(removal)
+        return removal
+
+    async def _remove(self, now: datetime) -> Mapping[str, int]:
+        counts = {"messages": 0, "turns": 0, "logs": 0}
+        if self.retention.messages is not None:
+            before = now - self.retention.messages
+            counts["messages"] = await self._remove_messages(before)
+            counts["turns"] = await self._remove_turns(before)
+        if self.retention.logs is not None:
+            counts["logs"] = await self.logs.remove_logs(now - self.retention.logs)
+        return counts
+
+    async def _remove_messages(self, before: datetime) -> int:
+        count = 0
+        while True:
+            found = await self.store.read(
+                lambda tx: tx.removals.old_messages(before, _FOUND_AT_ONCE)
+            )
+            dropped = 0
+            for start in range(0, len(found), _DROPPED_AT_ONCE):
+                dropped += await self._drop(found[start : start + _DROPPED_AT_ONCE])
+            count += dropped
+            # What could not be dropped is needed after all: the next night looks again.
+            if len(found) < _FOUND_AT_ONCE or not dropped:
+                return count
+
+    async def _drop(self, messages: Sequence[MessageId]) -> int:
+        def fn(tx: Tx) -> int:
+            return sum(tx.removals.drop_message(message) for message in messages)
+
+        return await self.store.write(fn)
+
+    async def _remove_turns(self, before: datetime) -> int:
+        count = 0
+        while dropped := await self.store.write(
+            lambda tx: tx.removals.drop_turns(before, _DROPPED_AT_ONCE)
+        ):
+            count += dropped
+        return count

@@ -1,0 +1,1 @@
+"""The pages: rendered here, sent as they are, without a build step."""

@@ -1,0 +1,105 @@
+"""Markdown as HTML that cannot do anything: no markup of the writer's, no request, no script."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from html import escape
+from typing import TYPE_CHECKING
+
+from markdown_it import MarkdownIt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from markdown_it.renderer import RendererProtocol
+    from markdown_it.rules_core import StateCore
+    from markdown_it.token import Token
+
+_LONGEST = 30_000  # characters; what is longer is shown as it was written
+_DEEPEST = 19  # levels
+_SCHEME = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
+_LEVELS_ABOVE = 2  # the page's own headings
+_MAX_LANGUAGE = 20  # characters
+_OUTWARD = {"rel": "noopener noreferrer nofollow", "target": "_blank"}
+
+
+def render(text: str) -> str:
+    """Safe to put into a page as it is."""
+    if len(text) <= _LONGEST:
+        parser = _parser()
+        tokens = parser.parse(text)
+        # Where the nesting ends the parser drops words; they are worth more than their form.
+        if all(token.level < _DEEPEST for token in tokens):
+            return str(parser.renderer.render(tokens, parser.options, {}))
+    return f'<p class="plain" dir="auto">{escape(text)}</p>'
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": _DEEPEST + 1})
+    parser.enable(["table", "strikethrough"])
+    # A path of ours behind a stranger's words would be a trap, so links lead out or nowhere.
+    parser.validateLink = lambda url: _SCHEME.match(url) is not None  # type: ignore[method-assign]
+    parser.core.ruler.push("house", _furnish)
+    for name in ("fence", "code_block"):
+        parser.add_render_rule(name, _code)
+    parser.add_render_rule("image", _image)
+    parser.add_render_rule("table_open", _table_open)
+    parser.add_render_rule("table_close", _table_close)
+    return parser
+
+
+def _furnish(state: StateCore) -> None:
+    for token in state.tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1]) + _LEVELS_ABOVE, 6)}"
+        if token.nesting == 1:
+            token.attrSet("dir", "auto")
+            # The page's policy refuses style attributes, so alignment is a class.
+            style = str(token.attrs.pop("style", ""))
+            if style:
+                token.attrSet("class", style.replace("text-align:", "align-"))
+        _mark_links(token.children or [])
+
+
+def _mark_links(tokens: Sequence[Token]) -> None:
+    depth = 0
+    for token in tokens:
+        if token.type == "link_open":
+            depth += 1
+            for name, value in _OUTWARD.items():
+                token.attrSet(name, value)
+        elif token.type == "link_close":
+            depth -= 1
+        elif token.type == "image":
+            token.meta["is_linked"] = depth > 0
+
+
+def _code(_: RendererProtocol, tokens: Sequence[Token], index: int, *_more: object) -> str:
+    token = tokens[index]
+    language = (token.info.split() or [""])[0][:_MAX_LANGUAGE]
+    return (
+        f'<div class="code"><div class="code-head"><bdi>{escape(language)}</bdi>'
+        '<button type="button" class="copy">Copy</button></div>'
+        f'<pre dir="ltr" tabindex="0"><code>{escape(token.content)}</code></pre></div>\n'
+    )
+
+
+def _image(_: RendererProtocol, tokens: Sequence[Token], index: int, *_more: object) -> str:
+    """A link instead: showing it would tell a stranger's server who reads, and when."""
+    token = tokens[index]
+    source = str(token.attrs["src"])
+    text = token.content or source
+    if token.meta.get("is_linked"):
+        return escape(text)
+    outward = " ".join(f'{name}="{value}"' for name, value in _OUTWARD.items())
+    return f'<a href="{escape(source)}" {outward}>Picture: {escape(text)}</a>'
+
+
+def _table_open(*_: object) -> str:
+    return '<div class="table" tabindex="0"><table dir="auto">\n'
+
+
+def _table_close(*_: object) -> str:
+    return "</table></div>\n"

@@ -1,0 +1,63 @@
+"""Every address of the pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hallporter.domain.errors import NotFoundError
+from hallporter.web.chat import ChatPage
+from hallporter.web.entrance import Entrance
+from hallporter.web.guard import guarded, guarding
+from hallporter.web.templates import static_files
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
+
+    from hallporter.web.guard import Visitor
+    from hallporter.web.lobby import Lobby
+
+
+def routes(lobby: Lobby) -> list[Route]:
+    """For the app that serves them."""
+    chat = ChatPage(lobby)
+    entrance = Entrance(lobby)
+
+    def inside(
+        path: str, view: Callable[[Request, Visitor], Awaitable[Response]], method: str = "GET"
+    ) -> Route:
+        return Route(path, guarded(lobby.sessions, view), methods=[method])
+
+    def outside(
+        path: str, view: Callable[[Request], Awaitable[Response]], method: str = "GET"
+    ) -> Route:
+        return Route(path, guarding(view), methods=[method])
+
+    return [
+        inside("/", chat.show),
+        inside("/chats/{chat}/earlier", chat.earlier),
+        inside("/chats/{chat}/events", chat.follow),
+        inside("/chats/{chat}/say", chat.say, "POST"),
+        inside("/fates/{id:path}", chat.fate),
+        inside("/notices", chat.notices),
+        inside("/sessions", entrance.show_sessions),
+        inside("/sessions/{id}/revoke", entrance.revoke, "POST"),
+        inside("/logout", entrance.log_out, "POST"),
+        outside("/login", entrance.show_login),
+        outside("/login", entrance.log_in, "POST"),
+        outside("/enter/{secret}", entrance.enter),
+        outside("/static/{name}", _static),
+    ]
+
+
+async def _static(request: Request) -> Response:
+    file = static_files().get(request.path_params["name"])
+    if file is None:
+        raise NotFoundError("there is nothing at this address")
+    # The address names the content, so it never changes under it.
+    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(file.body, media_type=file.type, headers=headers)

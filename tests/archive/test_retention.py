@@ -1,0 +1,220 @@
+"""What is too old goes at night, once, and it is said how much."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hallporter.domain.errors import StoreUnavailableError
+from hallporter.domain.happening import TurnChanged
+from hallporter.domain.ids import ChatId, TurnId
+from hallporter.domain.removal import Reason, Removal, Retention, told
+from hallporter.stores.belongings import Belongings
+from hallporter.switchboard.notices import Notices
+from hallporter.switchboard.outbound import Outbound
+from hallporter.switchboard.retention import Sweep
+from hallporter.switchboard.rounds import Rounds
+from tests.fakes.clock import FakeClock
+from tests.fakes.ids import counting_id
+from tests.switchboard.house import CHAT, House, open_house
+
+NIGHTLY = Retention(
+    messages=timedelta(days=30), logs=timedelta(days=7), hour=3, zone=ZoneInfo("UTC")
+)
+DAY = timedelta(days=1)
+
+
+@dataclass
+class Keeper:
+    house: House
+    home: Path
+    sweep: Sweep
+    notices: Notices
+
+
+@pytest.fixture
+async def keeper(tmp_path: Path) -> AsyncIterator[Keeper]:
+    async with asyncio.timeout(20), open_house(tmp_path) as house:
+        notices = Notices(
+            store=house.store,
+            outbound=Outbound(
+                channel_of=lambda _chat: house.channel,
+                wake_delivery=house.delivery.wake,
+                feed=house.feed,
+                clock=house.clock,
+                new_id=counting_id,
+                speaker="Andy",
+            ),
+            channel_of=lambda _chat: house.channel,
+            clock=house.clock,
+            free_disk=lambda: 1,
+            min_free_disk=None,
+        )
+        sweep = Sweep(
+            store=house.store,
+            clock=house.clock,
+            retention=NIGHTLY,
+            logs=Belongings(tmp_path),
+            notices=notices,
+        )
+        await house.register(trigger="@Andy")
+        yield Keeper(house=house, home=tmp_path, sweep=sweep, notices=notices)
+
+
+async def talk(house: House, words: str) -> None:
+    message = await house.hear(f"@Andy {words}")
+    seat = await house.agent.seated(len(house.agent.seats) + 1)
+    seat.say(f"yes, {words}")
+    await house.settled(message, "answered")
+    await house.idle()
+    await house.until(lambda: is_sent(house))
+
+
+async def is_sent(house: House) -> bool:
+    return not await house.store.read(lambda tx: tx.outbox.counts())
+
+
+async def texts(house: House) -> list[str]:
+    page = await house.story.page(CHAT, after=None, limit=200)
+    return [message.text for message in page.messages]
+
+
+async def test_old_messages_go_with_their_turns_and_young_ones_stay(keeper: Keeper) -> None:
+    house = keeper.house
+    await talk(house, "old")
+    house.clock.advance(31 * DAY)
+    await talk(house, "young")
+    removal = await keeper.sweep.run_if_due()
+    assert removal is not None
+    assert removal.counts == {"messages": 2, "turns": 1, "logs": 0}
+    assert await texts(house) == ["@Andy young", "yes, young"]
+    [notice] = await keeper.notices.open()
+    assert notice.text == "The nightly sweep removed 2 messages, 1 turn."
+
+
+async def test_chatter_that_nobody_asked_to_answer_goes_too(keeper: Keeper) -> None:
+    await keeper.house.hear("just talking")
+    keeper.house.clock.advance(31 * DAY)
+    await keeper.sweep.run_if_due()
+    assert await texts(keeper.house) == []
+
+
+async def test_what_still_waits_for_an_answer_or_for_its_network_stays(keeper: Keeper) -> None:
+    house = keeper.house
+    house.channel.is_down = True
+    message = await house.hear("@Andy one")
+    (await house.agent.seated()).say("not sent yet")
+    await house.settled(message, "answered")
+    await house.idle()
+    waiting = await house.hear("@Andy two")
+    await house.agent.seated(2)
+    removal = Retention(messages=timedelta(0), logs=None, hour=3, zone=UTC)
+    await replace(keeper.sweep, retention=removal).run_if_due()
+    assert await house.state(waiting) == "running"
+    assert "not sent yet" in await texts(house)
+
+
+async def test_without_limits_everything_stays(keeper: Keeper) -> None:
+    await talk(keeper.house, "old")
+    keeper.house.clock.advance(1000 * DAY)
+    for_ever = Retention(messages=None, logs=None, hour=3, zone=UTC)
+    removal = await replace(keeper.sweep, retention=for_ever).run_if_due()
+    assert removal is not None
+    assert removal.is_empty
+    assert len(await texts(keeper.house)) == 2
+    assert await keeper.notices.open() == []
+
+
+async def test_the_sweep_runs_once_a_day_also_across_a_restart(keeper: Keeper) -> None:
+    clock = keeper.house.clock  # it is ten in the morning
+    assert await keeper.sweep.run_if_due() is not None
+    restarted = replace(keeper.sweep)
+    assert await restarted.run_if_due() is None
+    clock.advance(timedelta(hours=16, minutes=59))
+    assert await restarted.run_if_due() is None
+    clock.advance(timedelta(minutes=1))
+    assert await restarted.run_if_due() is not None
+    assert await restarted.run_if_due() is None
+
+
+async def test_old_logs_go_and_links_lead_nowhere(keeper: Keeper) -> None:
+    old = (keeper.house.clock.now() - 8 * DAY).timestamp()
+    home = keeper.home
+
+    def put(name: str, *, is_old: bool) -> Path:
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("words")
+        now = keeper.house.clock.now().timestamp()
+        os.utime(path, (old, old) if is_old else (now, now))
+        return path
+
+    gone = [put("groups/family/logs/a.log", is_old=True), put("logs/hallporter.log.3", is_old=True)]
+    stay = [
+        put("groups/family/logs/b.log", is_old=False),
+        put("logs/hallporter.log", is_old=True),
+        put("groups/family/notes.md", is_old=True),
+        put("outside/precious.log", is_old=True),
+    ]
+    (home / "groups" / "family" / "logs" / "link").symlink_to(home / "outside")
+    (home / "groups" / "friends").mkdir()
+    (home / "groups" / "friends" / "logs").symlink_to(home / "outside")
+    removal = await keeper.sweep.run_if_due()
+    assert removal is not None
+    assert removal.counts["logs"] == 2
+    assert not any(path.exists() for path in gone)
+    assert all(path.exists() for path in stay)
+
+
+async def test_the_rounds_look_every_minute_and_at_once_when_a_turn_fails(keeper: Keeper) -> None:
+    house = keeper.house
+    looks: asyncio.Queue[int] = asyncio.Queue()
+
+    async def look() -> None:
+        looks.put_nowait(1)
+        raise StoreUnavailableError("the disk is full")  # which ends nothing
+
+    async def sweep() -> None:
+        """Nothing is old."""
+
+    rounds = Rounds(look=look, sweep=sweep, feed=house.feed, clock=house.clock)
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        serving = tasks.create_task(rounds.serve())
+        await looks.get()
+        await asyncio.sleep(0)
+        house.feed.publish(TurnChanged(chat=CHAT, turn=TurnId("t"), state="failed"))
+        await looks.get()
+        while looks.empty():  # until the rounds have come to rest, the clock moves nobody
+            await asyncio.sleep(0)
+            house.clock.advance(timedelta(minutes=1))
+        serving.cancel()
+
+
+@given(
+    now=st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
+    hour=st.integers(0, 23),
+    zone=st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kolkata", "America/St_Johns"]),
+)
+def test_after_a_sweep_none_is_due_for_most_of_a_day_and_then_one_is(
+    now: datetime, hour: int, zone: str
+) -> None:
+    retention = Retention(messages=None, logs=None, hour=hour, zone=ZoneInfo(zone))
+    assert retention.is_due(now, None)
+    assert not retention.is_due(now, now)
+    assert retention.is_due(now + timedelta(hours=25), now)
+
+
+def test_counts_are_told_for_people() -> None:
+    assert told({"messages": 1, "turns": 2, "files": 0}) == "1 message, 2 turns"
+    assert told({"messages": 0}) == "nothing"
+    empty = Removal(at=FakeClock().now(), reason=Reason.FORGET, chat=ChatId("web:x"))
+    assert empty.is_empty

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from hallporter.doctor import database, machine
+from hallporter.doctor.machine import ClockFacts
+from hallporter.doctor.storage import folder_size, storage_of
+from hallporter.domain.finding import Level
+from hallporter.home import open_home
+from hallporter.stores.sqlite import open_store
+from hallporter.switchboard.status import Storage
+from tests.fakes.clock import FakeClock
+
+NOW = datetime(2026, 11, 15, 8, 30, tzinfo=UTC)
+MIB = 1 << 20
+STORAGE = Storage(database=0, groups=0, logs=0, errors=0, free=900 * MIB, total=1000 * MIB)
+CLOCK = ClockFacts(
+    now=NOW,
+    file_time=NOW,
+    jumped=timedelta(0),
+    zone="Europe/Paris",
+    is_zone_set=True,
+    local_offset=timedelta(hours=1),
+)
+
+
+# --- disk ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("free", "least", "level"),
+    [
+        (900, 500, Level.OK),
+        (400, 500, Level.WARNING),
+        (400, None, Level.OK),
+        (20, None, Level.PROBLEM),
+    ],
+)
+def test_a_disk_that_fills_is_told_in_time(free: int, least: int | None, level: Level) -> None:
+    storage = replace(STORAGE, free=free * MIB)
+    (found,) = machine.judge_disk(storage, least=None if least is None else least * MIB)
+    assert found.level is level
+    assert bool(found.do) is (level is not Level.OK)
+
+
+def test_log_files_beyond_the_settings_are_told() -> None:
+    (good,) = machine.judge_logs(replace(STORAGE, logs=60 * MIB), most=60 * MIB)
+    (found,) = machine.judge_logs(replace(STORAGE, logs=61 * MIB), most=60 * MIB)
+    assert good.level is Level.OK
+    assert found.level is Level.WARNING
+    assert "61 MiB; the settings allow 60 MiB" in found.what
+
+
+def test_requests_put_aside_are_told(tmp_path: Path) -> None:
+    home = open_home(tmp_path)
+    (good,) = machine.judge_errors(home, storage_of(home, home.database))
+    (home.errors_dir / "main-1.json").write_text("{")
+    (found,) = machine.judge_errors(home, storage_of(home, home.database))
+    assert good.level is Level.OK
+    assert found.level is Level.WARNING
+    assert found.what.startswith("1 files in ")
+
+
+def test_what_a_home_takes_is_counted_without_following_links(tmp_path: Path) -> None:
+    home = open_home(tmp_path / "home")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_bytes(b"x" * 100_000)
+    (home.groups_dir / "link").symlink_to(elsewhere)
+    (home.groups_dir / "note").write_bytes(b"x" * 1000)
+    home.database.write_bytes(b"x" * 500)
+    home.database.with_name("hallporter.db-wal").write_bytes(b"x" * 50)
+    home.log_file.write_bytes(b"x" * 7)
+    storage = storage_of(home, home.database)
+    assert (storage.database, storage.logs) == (550, 7)
+    assert 1000 <= storage.groups < 2000
+    assert 0 < storage.free <= storage.total
+    assert folder_size(tmp_path / "nowhere") == 0
+
+
+# --- clock --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("facts", "level", "told"),
+    [
+        (CLOCK, Level.OK, "zone Europe/Paris"),
+        (
+            replace(
+                CLOCK,
+                now=datetime(1970, 1, 1, tzinfo=UTC),
+                file_time=datetime(1970, 1, 1, tzinfo=UTC),
+            ),
+            Level.PROBLEM,
+            "the clock says 1970-01-01",
+        ),
+        (replace(CLOCK, file_time=NOW + timedelta(seconds=90)), Level.WARNING, "+90 s"),
+        (replace(CLOCK, jumped=timedelta(minutes=-5)), Level.WARNING, "set by -300 s"),
+        (replace(CLOCK, zone="UTC", is_zone_set=False), Level.WARNING, "agents are told UTC"),
+    ],
+)
+def test_a_clock_that_cannot_be_trusted_is_told(facts: ClockFacts, level: Level, told: str) -> None:
+    (found,) = machine.judge_clock(facts)
+    assert found.level is level
+    assert told in found.what
+    assert bool(found.do) is (level is not Level.OK)
+
+
+def test_the_clock_of_this_machine_is_read(tmp_path: Path) -> None:
+    home = open_home(tmp_path)
+    now = datetime.now(UTC)
+    began = machine.begin(now - timedelta(hours=1))
+    facts = machine.look_at_clock(home, now=now, began=began, zone="UTC", is_zone_set=True)
+    assert abs(facts.file_time - now) < timedelta(seconds=30)
+    assert timedelta(minutes=59) < facts.jumped < timedelta(minutes=61)
+    assert list(home.run_dir.glob("clock-*")) == []
+
+
+# --- port ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        door.listen()
+        yield door.getsockname()[1]
+
+
+def test_a_port_of_another_program_is_told(taken: int) -> None:
+    (found,) = machine.judge_port(machine.look_at_port("127.0.0.1", taken, ""))
+    assert found.level is Level.PROBLEM
+    assert "taken by another program" in found.what
+    assert "--port" in found.do
+
+
+def test_our_own_port_is_fine(taken: int) -> None:
+    url = f"http://127.0.0.1:{taken}"
+    (found,) = machine.judge_port(machine.look_at_port("127.0.0.1", taken, url))
+    assert (found.level, found.what) == (Level.OK, f"this host listens at {url}")
+
+
+def test_a_free_port_is_fine() -> None:
+    (found,) = machine.judge_port(machine.look_at_port("127.0.0.1", 0, ""))
+    assert found.level is Level.OK
+
+
+def test_an_address_that_is_not_ours_is_told() -> None:
+    (found,) = machine.judge_port(machine.look_at_port("192.0.2.1", 3100, ""))
+    assert found.level is Level.PROBLEM
+    assert "cannot be used" in found.what
+
+
+# --- database -----------------------------------------------------------------------------------
+
+
+async def test_a_whole_database_is_fine_also_while_it_is_used(tmp_path: Path) -> None:
+    path = tmp_path / "hallporter.db"
+    (none_yet,) = database.judge(database.look(path))
+    async with open_store(path, FakeClock()):
+        (found,) = database.judge(database.look(path))
+    assert (none_yet.level, found.level) == (Level.OK, Level.OK)
+
+
+async def test_a_damaged_database_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "hallporter.db"
+    async with open_store(path, FakeClock()):
+        pass
+    content = bytearray(path.read_bytes())
+    content[4096:12288] = b"\xff" * 8192
+    path.write_bytes(content)
+    (found,) = database.judge(database.look(path))
+    assert found.level is Level.PROBLEM
+    assert "is damaged" in found.what
+    assert "restore a backup" in found.do
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "hallporter.db"
+    path.write_bytes(b"not a database" * 1000)
+    (found,) = database.judge(database.look(path))
+    assert found.level is Level.PROBLEM
+
+
+def test_a_database_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
+    (tmp_path / "hallporter.db").mkdir()
+    (found,) = database.judge(database.look(tmp_path / "hallporter.db"))
+    assert found.level is Level.PROBLEM
+    assert "cannot be read" in found.what

@@ -1,0 +1,364 @@
+"""The page as a person meets it: a real host, a real Chromium."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.async_api import expect
+
+from hallporter.clock import SystemClock
+from hallporter.domain.ids import ChatId, MessageId
+from hallporter.domain.message import Kind, Message, State
+from hallporter.stores.sqlite import open_store
+from tests.journeys.browser import (
+    DESKTOP,
+    PHONE,
+    chromium,
+    overflow,
+    picture,
+    violations,
+    window,
+)
+from tests.journeys.host import Host, running, settings
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Locator, Page
+
+    from hallporter.books import Tx
+
+pytestmark = pytest.mark.timeout(180)
+
+SHAPES = {"desktop": DESKTOP, "phone": PHONE}
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture
+async def host(tmp_path: Path) -> AsyncIterator[Host]:
+    async with running(tmp_path / "home") as started:
+        yield started
+
+
+def messages(page: Page) -> Locator:
+    return page.locator("#log > .message:not(.pending)")
+
+
+def replies(page: Page) -> Locator:
+    return page.locator("#log > .reply")
+
+
+async def say(page: Page, text: str) -> None:
+    await page.fill("#text", text)
+    await page.get_by_role("button", name="Send").click()
+
+
+async def shown(page: Page) -> list[str]:
+    ids: list[str] = await page.evaluate(
+        "Array.from(document.querySelectorAll('#log > .message'), (item) => item.id)"
+    )
+    return ids
+
+
+async def stored(host: Host, chat: str = "web:main") -> list[str]:
+    async with host.client() as operator:
+        answer = await operator.get(f"/api/chats/{chat}/messages?limit=200")
+    return [f"m-{message['id']}" for message in answer.json()["messages"]]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_from_the_first_visit_to_the_first_answers(
+    host: Host, browser: Browser, shape: str
+) -> None:
+    printed = re.search(r"http://\S+", await host.printed())
+    assert printed is not None
+    async with window(browser, host.url, SHAPES[shape]) as person:
+        page = await person.tab(printed[0])
+        await expect(page).to_have_url(f"{host.url}/")
+        await expect(page.locator("#welcome")).to_contain_text("demo agent")
+        await picture(page, f"{shape}-welcome")
+        assert await violations(page) == []
+        assert await overflow(page) <= 0
+
+        await page.get_by_role("button", name="where are you?").click()
+        await expect(replies(page)).to_have_count(1)
+        await expect(replies(page)).to_contain_text("sandbox", ignore_case=True)
+        await expect(page.locator("#welcome")).to_have_count(0)
+        await say(page, "show formatting")
+        await expect(replies(page)).to_have_count(2)
+        await expect(page.locator("#working")).to_be_hidden()
+        await page.locator(".code .copy").first.click()
+        await expect(page.locator(".code .copy").first).to_have_text("Copied")
+        await picture(page, f"{shape}-answers")
+        await page.locator(".fate summary").first.click()
+        await expect(page.locator(".story").first).to_contain_text("answered")
+        await picture(page, f"{shape}-fate")
+        assert await violations(page) == []
+        assert await overflow(page) <= 0
+        assert await shown(page) == await stored(host)
+
+        await page.goto(f"{host.url}/sessions")
+        assert await violations(page) == []
+        assert person.errors == []
+        assert person.foreign == []
+
+
+async def test_the_door_says_how_to_get_in(host: Host, browser: Browser) -> None:
+    async with window(browser, host.url, DESKTOP) as person:
+        page = await person.tab(host.url)
+        await expect(page).to_have_url(f"{host.url}/login")
+        await expect(page.locator("main")).to_contain_text("link")
+        assert await violations(page) == []
+        await picture(page, "desktop-login")
+        await page.get_by_label("token").fill(host.token)
+        await page.get_by_role("button", name="Log in").click()
+        await expect(page).to_have_url(f"{host.url}/")
+        assert person.errors == []
+        assert person.foreign == []
+
+
+async def test_a_follow_up_during_a_slow_answer_and_a_stop(host: Host, browser: Browser) -> None:
+    async with window(browser, host.url, DESKTOP) as person:
+        page = await person.tab(await host.link())
+        await say(page, "work slowly for 60 seconds")
+        await expect(page.locator("#working")).to_be_visible()
+        await expect(page.locator("#elapsed")).to_have_text(re.compile(r"0:0[1-9]"))
+        await say(page, "and one thing more")
+        await expect(messages(page)).to_have_count(2)
+        await expect(page.locator("#working")).to_be_visible()
+        await picture(page, "desktop-working")
+
+        await page.reload()  # who comes in the middle sees it too
+        await expect(page.locator("#working")).to_be_visible()
+        await page.get_by_role("button", name="Stop").click()
+        await expect(page.locator("#working")).to_be_hidden()
+        await expect(messages(page).first.locator(".remark")).to_have_text("stopped")
+        await say(page, "hello")
+        await expect(replies(page).last).to_contain_text("demo agent")
+        assert await shown(page) == await stored(host)
+        assert person.errors == []
+
+
+async def test_a_host_that_is_killed_and_comes_back_under_an_open_page(
+    tmp_path: Path, browser: Browser
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    home = tmp_path / "home"
+    async with (
+        running(home, None, "--port", port) as first,
+        window(browser, first.url, DESKTOP) as person,
+    ):
+        page = await person.tab(await first.link())
+        await say(page, "hello")
+        await expect(replies(page)).to_have_count(1)
+        await say(page, "work slowly for 3 seconds")
+        await expect(page.locator("#working")).to_be_visible()
+        first.kill()
+        await first.process.wait()
+        await expect(page.locator("#banner")).to_contain_text("away")
+        await picture(page, "desktop-away")
+        await say(page, "said while it was away")
+        await expect(page.locator(".pending")).to_have_count(1)
+
+        async with running(home, None, "--port", port) as second:
+            await expect(page.locator("#banner")).to_be_hidden()
+            await expect(page.locator(".pending")).to_have_count(0)
+            await expect(page.get_by_text("said while it was away").first).to_be_visible()
+            await expect(page.locator("#working")).to_be_hidden()
+            await expect(page.locator("#log > .reply").nth(1)).to_be_visible()
+            await say(page, "echo the last word")
+            await expect(replies(page).last).to_contain_text("the last word")
+            ids = await shown(page)
+            assert ids == await stored(second)
+            assert len(ids) == len(set(ids))
+
+
+async def test_two_tabs_show_the_same(host: Host, browser: Browser) -> None:
+    async with window(browser, host.url, DESKTOP) as person:
+        one = await person.tab(await host.link())
+        other = await person.tab(host.url)
+        await say(one, "hello")
+        await expect(replies(other)).to_have_count(1)
+        await say(other, "echo from the other tab")
+        await expect(replies(one)).to_have_count(2)
+        assert await shown(one) == await shown(other) == await stored(host)
+        assert person.errors == []
+
+
+async def test_a_draft_survives_a_reload_and_lines_are_kept(host: Host, browser: Browser) -> None:
+    async with window(browser, host.url, DESKTOP) as person:
+        page = await person.tab(await host.link())
+        await page.locator("#text").press_sequentially("one")
+        await page.keyboard.press("Shift+Enter")
+        await page.keyboard.type("two")
+        await page.reload()
+        await expect(page.locator("#text")).to_have_value("one\ntwo")
+        await page.locator("#text").press("Enter")
+        await expect(page.locator("#text")).to_have_value("")
+        await expect(messages(page).first.locator("br")).to_have_count(1)
+        await page.reload()
+        await expect(page.locator("#text")).to_have_value("")
+
+
+async def test_a_revoked_browser_is_led_to_the_door(host: Host, browser: Browser) -> None:
+    async with (
+        window(browser, host.url, DESKTOP) as mine,
+        window(browser, host.url, DESKTOP) as theirs,
+    ):
+        page = await theirs.tab(await host.link())
+        list_ = await mine.tab(await host.link())
+        await list_.goto(f"{host.url}/sessions")
+        await list_.get_by_role("button", name="Revoke").click()
+        await expect(list_.get_by_role("button", name="Revoke")).to_have_count(0)
+        await say(page, "hello")
+        await expect(page).to_have_url(f"{host.url}/login")
+
+
+@pytest.mark.parametrize("first", [4501, pytest.param(1, marks=pytest.mark.full)])
+async def test_five_thousand_messages_are_read_page_by_page(
+    tmp_path: Path, browser: Browser, first: int
+) -> None:
+    home = tmp_path / "home"
+    async with running(home):
+        pass
+    chat = ChatId("web:main")
+    now = SystemClock().now()
+
+    def fill(tx: Tx) -> None:
+        for number in range(1, 5001):
+            message = Message(
+                id=MessageId(f"h{number}"),
+                chat=chat,
+                seq=tx.chats.raise_head(chat),
+                ext_id=f"h{number}",
+                sender="operator",
+                sender_name="operator",
+                text=f"Message **{number}** of many",
+                at=now,
+                kind=Kind.TEXT,
+                state=State.ANSWERED,
+            )
+            tx.messages.add(message)
+
+    async with open_store(home / "hallporter.db", SystemClock()) as store:
+        await store.write(fill)
+    async with running(home) as host, window(browser, host.url, PHONE) as person:
+        page = await person.tab(await host.link())
+        await expect(messages(page)).to_have_count(50)
+        await expect(page.locator("#m-h5000")).to_be_in_viewport()
+        await page.evaluate("document.getElementById('scroll').scrollTop = 0")
+        await page.locator("#m-h4901").wait_for(state="attached")  # scrolling up is asking too
+        for number in range(4851, first - 1, -50):
+            await page.locator("#earlier").evaluate("(button) => button.click()")
+            await page.locator(f"#m-h{number}").wait_for(state="attached")
+        await expect(page.locator("#earlier")).to_be_visible(visible=first > 1)
+        ids = await shown(page)
+        assert ids == [f"m-h{number}" for number in range(first, 5001)]
+        async with host.client() as operator:
+            await operator.post("/api/chats/web:main/messages", json={"text": "echo still quick"})
+        await expect(replies(page)).to_contain_text("still quick")
+        await page.get_by_role("button", name="Newest").click()
+        await expect(replies(page)).to_be_in_viewport()
+        await expect(page.locator("#newest")).to_be_hidden()
+        assert person.errors == []
+
+
+ZALGO = "z" + "\u0300\u0301\u0302\u0489" * 200
+HOSTILE = [
+    "<script>window.broken = 1</script>",
+    "<img src=x onerror='window.broken = 1'>",
+    "<svg/onload=window.broken=1>",
+    "[click](javascript:window.broken=1)",
+    "![pixel](https://evil.example/pixel.png)",
+    "</li></ol></main><h1>broken out</h1><style>*{display:none}</style>",
+    "```html\n</code></pre><script>window.broken = 1</script>\n```",
+    "\u202egnp.exe\u202c \u2066\u2067nested \u202dand never closed",
+    "zero\u200bwidth\u200djoiner\ufeffmark\u2060",
+    ZALGO,
+    "W" * 5000,
+    "`" + "c" * 3000 + "`",
+    "```\n" + "long line " * 500 + "\n```",
+    "|" + "wide cell |" * 60 + "\n|" + "-|" * 60 + "\n|" + "x |" * 60,
+    "> " * 60 + "deep",
+    "🏳️‍🌈👩‍👩‍👧‍👦" * 200,
+    "\ufffd\ufffe\uffff \U000e0001 \x07 \x1b[31mred",
+    "مرحبا بالعالم، هذا نص طويل من اليمين إلى اليسار مع `code` و English inside",
+    "{{ 7*7 }} {% raw %} ${7*7} <%= 1 %>",
+    "# " + "H" * 400,
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_hostile_words_neither_act_nor_break_the_page(
+    host: Host, browser: Browser, shape: str
+) -> None:
+    async with host.client() as operator:
+        body: dict[str, Any] = {
+            "chat": "web:wild",
+            "name": f"<b>{ZALGO[:99]}\u202e",
+            "folder": "wild",
+        }
+        assert (await operator.post("/api/groups", json=body)).status_code == 201
+        for number, text in enumerate(HOSTILE):
+            saying = {"text": text, "sender": HOSTILE[-1 - number][:200], "id": f"wild{number}"}
+            answer = await operator.post("/api/chats/web:wild/messages", json=saying)
+            assert answer.status_code == 202
+        async with window(browser, host.url, SHAPES[shape]) as person:
+            page = await person.tab(await host.link())
+            await page.goto(f"{host.url}/?chat=web:wild")
+            await expect(messages(page)).to_have_count(len(HOSTILE))
+            for number, text in enumerate(HOSTILE):  # and once more, as they come by the stream
+                saying = {"text": text, "sender": text[:200], "id": f"again{number}"}
+                await operator.post("/api/chats/web:wild/messages", json=saying)
+            await expect(messages(page)).to_have_count(2 * len(HOSTILE))
+            assert await page.evaluate("window.broken") is None
+            assert await page.locator("h1").count() == 1
+            assert await overflow(page) <= 0
+            await expect(page.locator("#text")).to_be_visible()
+            await expect(page.locator("#text")).to_be_in_viewport()
+            assert await violations(page) == []
+            await picture(page, f"{shape}-hostile")
+            assert person.errors == []
+            assert person.foreign == []
+
+
+async def test_what_needs_the_operator_is_on_the_page(tmp_path: Path, browser: Browser) -> None:
+    settings(tmp_path / "home", '[host]\nmin_free_disk = "900000g"\n')
+    async with (
+        running(tmp_path / "home") as host,
+        window(browser, host.url, DESKTOP) as person,
+    ):
+        page = await person.tab(await host.link())
+        await expect(page.locator("#notices")).to_contain_text("disk is nearly full")
+        await expect(page.locator("#welcome")).to_be_visible()
+        await picture(page, "desktop-notice")
+        assert await violations(page) == []
+        assert person.errors == []
+
+
+async def test_the_keyboard_reaches_everything_in_order(host: Host, browser: Browser) -> None:
+    async with window(browser, host.url, DESKTOP) as person:
+        page = await person.tab(await host.link())
+        await say(page, "hello")
+        await expect(replies(page)).to_have_count(1)
+        await page.locator("body").evaluate("() => document.activeElement.blur()")
+        reached = []
+        for _ in range(7):
+            await page.keyboard.press("Tab")
+            reached.append(
+                await page.evaluate(
+                    "(document.activeElement.id || document.activeElement.textContent.trim())"
+                    ".split(/\\s+/)[0]"
+                )
+            )
+        assert "Sessions" in reached
+        assert reached.index("Sessions") < reached.index("text")

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from hallporter.domain.ids import MessageId
+from hallporter.domain.message import Kind, Message, State
+from hallporter.domain.notice import Notice
+from tests.api.front import MAIN, served
+from tests.api.test_stream import Stream
+from tests.fakes.clock import START
+from tests.web.hall import Hall, csrf_in
+
+if TYPE_CHECKING:
+    from hallporter.books import Tx
+
+SAY = f"/chats/{MAIN}/say"
+
+
+async def say(client: httpx.AsyncClient, text: str, **more: str) -> httpx.Response:
+    csrf = csrf_in(await client.get("/"))
+    headers = {"X-CSRF-Token": csrf, "Accept": "application/json"}
+    return await client.post(SAY, data={"text": text, **more}, headers=headers)
+
+
+async def history(hall: Hall, count: int) -> None:
+    def fn(tx: Tx) -> None:
+        for _ in range(count):
+            seq = tx.chats.raise_head(MAIN)
+            message = Message(
+                id=MessageId(f"h{seq}"),
+                chat=MAIN,
+                seq=seq,
+                ext_id=f"h{seq}",
+                sender="operator",
+                sender_name="operator",
+                text=f"message number {seq}",
+                at=START,
+                kind=Kind.TEXT,
+                state=State.ANSWERED,
+            )
+            tx.messages.add(message)
+
+    await hall.front.store.write(fn)
+
+
+async def test_a_first_visitor_sees_who_answers_and_what_to_try(hall: Hall) -> None:
+    async with hall.browser() as client:
+        page = (await client.get("/")).text
+    assert "demo agent" in page
+    assert "bubblewrap" in page
+    assert page.count("data-say=") == 3
+    assert "docs/protocol.md" in page
+    assert "docs/api.md" in page
+
+
+async def test_what_is_said_is_stored_and_shown(hall: Hall) -> None:
+    async with hall.browser() as client:
+        answer = await say(client, "hello **there**", id="w_1")
+        assert (answer.status_code, answer.json()) == (202, {"id": "w_1"})
+        page = (await client.get("/")).text
+    assert 'id="m-w_1"' in page
+    assert "<strong>there</strong>" in page
+    assert "welcome" not in page
+
+
+async def test_saying_it_again_is_harmless(hall: Hall) -> None:
+    async with hall.browser() as client:
+        for _ in range(2):
+            assert (await say(client, "hello", id="w_1")).status_code == 202
+    page = await hall.front.desk.story.page(MAIN, after=None, limit=9)
+    assert len(page.messages) == 1
+
+
+@pytest.mark.parametrize(("text", "id_"), [("  \n", "w_1"), ("hello", "a b"), ("hello", "x" * 129)])
+async def test_what_cannot_be_said_is_refused_with_a_reason(
+    hall: Hall, text: str, id_: str
+) -> None:
+    async with hall.browser() as client:
+        answer = await say(client, text, id=id_)
+        assert answer.status_code == 400
+        assert answer.json()["message"]
+
+
+async def test_a_chat_that_is_not_registered_or_not_of_the_web_is_not_found(hall: Hall) -> None:
+    async with hall.browser() as client:
+        for chat in ("web:none", "fake:family"):
+            assert (await client.get(f"/?chat={chat}")).status_code == 404
+            assert (await client.get(f"/chats/{chat}/earlier?before=1")).status_code == 404
+
+
+async def test_web_chats_are_listed_and_can_be_chosen(hall: Hall) -> None:
+    await hall.front.register("web:reader", "reader", requires_trigger=True)
+    await hall.front.register("fake:family", "family")
+    async with hall.browser() as client:
+        page = (await client.get("/?chat=web:reader")).text
+    assert 'href="/?chat=web%3Amain"' in page
+    assert "fake" not in page
+    assert 'data-chat="web:reader"' in page
+    assert "Begin with @Andy" in page
+
+
+async def test_the_newest_fifty_come_first_and_the_rest_on_asking(hall: Hall) -> None:
+    await history(hall, 120)
+    async with hall.browser() as client:
+        page = (await client.get("/")).text
+        assert page.count('class="message') == 50 + 1  # and the one for what is on its way
+        assert 'id="m-h71"' in page
+        assert 'id="m-h70"' not in page
+        seen = []
+        before, more = 71, "yes"
+        while more == "yes":
+            answer = await client.get(f"/chats/{MAIN}/earlier?before={before}")
+            more = answer.headers["x-earlier"]
+            seen.append(answer.text.count('class="message'))
+            before -= seen[-1]
+    assert seen == [50, 20]
+    assert before == 1
+
+
+@pytest.mark.parametrize("before", ["", "x", "-1", "9" * 19, "١"])
+async def test_a_place_that_is_no_number_is_refused(hall: Hall, before: str) -> None:
+    async with hall.browser() as client:
+        answer = await client.get(f"/chats/{MAIN}/earlier", params={"before": before})
+        assert answer.status_code == 400
+
+
+async def test_a_message_tells_its_fate(hall: Hall) -> None:
+    message = await hall.front.say("hello")
+    opened = await hall.front.open_turn()
+    await hall.front.answer(opened, "Good day")
+    async with hall.browser() as client:
+        story = (await client.get(f"/fates/{message}")).text
+        assert "answered" in story
+        assert opened.turn.id in story
+        assert (await client.get("/fates/none")).status_code == 404
+
+
+async def test_a_running_turn_is_shown_with_its_age(hall: Hall) -> None:
+    await hall.front.say("hello")
+    await hall.front.open_turn()
+    hall.front.clock.advance(timedelta(seconds=42))
+    async with hall.browser() as client:
+        assert 'data-working="42"' in (await client.get("/")).text
+
+
+async def test_the_stream_brings_rendered_messages_and_resumes(hall: Hall) -> None:
+    await history(hall, 3)
+    async with hall.browser() as browser, served(hall.front) as url:
+        cookies = {"hp_session": browser.cookies["hp_session"]}
+        async with httpx.AsyncClient(base_url=url, cookies=cookies) as client:
+            address = f"/chats/{MAIN}/events?after=1"
+            async with client.stream("GET", address) as answer:
+                stream = Stream(answer)
+                first = await stream.next()
+                assert first is not None
+                assert first.data["id"] == "h2"
+                assert "message number 2" in first.data["html"]
+                assert (await stream.next()).id == "3"  # type: ignore[union-attr]
+                await hall.front.say("and *more* " + "word " * 1000)
+                last = await stream.next()
+                assert last is not None
+                assert "<em>more</em>" in last.data["html"]
+            headers = {"Last-Event-ID": "3"}
+            async with client.stream("GET", address, headers=headers) as answer:
+                resumed = await Stream(answer).next()
+                assert resumed is not None
+                assert resumed.id == last.id
+
+
+async def test_the_stream_of_a_revoked_session_ends(hall: Hall) -> None:
+    async with hall.browser() as browser, served(hall.front) as url:
+        cookies = {"hp_session": browser.cookies["hp_session"]}
+        async with (
+            httpx.AsyncClient(base_url=url, cookies=cookies) as client,
+            client.stream("GET", f"/chats/{MAIN}/events") as answer,
+        ):
+            stream = Stream(answer)
+            await hall.front.say("hello")
+            assert await stream.next() is not None
+            (session,) = await hall.front.desk.sessions.all()
+            await hall.front.desk.sessions.revoke(session.id)
+            hall.front.clock.advance(timedelta(seconds=15))
+            assert await stream.next() is None
+
+
+async def test_names_and_texts_are_escaped_wherever_they_stand(hall: Hall) -> None:
+    evil = "</title><script>alert(1)</script>\u202e"
+    await hall.front.register("web:evil", "evil", name=evil)
+    await hall.front.say(evil, "web:evil", sender=evil)
+    async with hall.browser() as client:
+        page = (await client.get("/?chat=web:evil")).text
+    assert "<script>alert" not in page
+    assert page.count("<script") == 1
+
+
+async def test_what_needs_the_operator_stands_on_the_page(hall: Hall) -> None:
+    async with hall.browser() as client:
+        assert (await client.get("/notices")).text.strip() == ""
+        text = "The disk is nearly full: `<1 MiB>` free."
+        hall.raised.append(Notice(key="disk", text=text, raised_at=START))
+        for path in ("/", "/notices"):
+            page = (await client.get(path)).text
+            assert "One thing needs your attention" in page
+            assert "<code>&lt;1 MiB&gt;</code>" in page
+
+
+async def test_a_house_without_a_web_chat_says_what_to_do(hall: Hall) -> None:
+    await hall.front.register("fake:family", "family", is_main=True)
+    await hall.front.desk.groups.remove("main")
+    async with hall.browser() as client:
+        answer = await client.get("/")
+    assert answer.status_code == 404
+    assert "hallporter groups add" in answer.text
+
+
+async def test_the_pages_hide_nothing_of_the_api(hall: Hall) -> None:
+    async with hall.front.client() as operator:
+        assert (await operator.get("/api/status")).status_code == 200
+        assert (await operator.get("/nowhere")).status_code == 404
+        paths = json.loads((await operator.get("/openapi.json")).text)["paths"]
+    assert "/login" not in paths

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hallporter.web.markdown import render
+
+BLOCKS = {"p", "ul", "ol", "li", "blockquote", "h3", "h4", "h5", "h6", "hr", "br", "div", "pre"}
+TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
+TAGS = BLOCKS | TABLES | {"a", "em", "strong", "s", "code", "bdi", "button"}
+ATTRIBUTES = {"dir", "class", "href", "title", "rel", "target", "tabindex", "type", "start"}
+
+
+class Reader(HTMLParser):
+    """Collects what a browser would make of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def read(text: str) -> Reader:
+    reader = Reader()
+    reader.feed(render(text))
+    reader.close()
+    return reader
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))",
+    "[x](data:text/html;base64,PHNjcmlwdD4=)",
+    "[x](vbscript:x)",
+    "[x](/logout)",
+    "[x](//evil.example)",
+    "<javascript:alert(1)>",
+    "![x](javascript:alert(1))",
+    "![x](https://evil.example/pixel.png)",
+    '[x](https://a.example "\\" onclick=\\"alert(1)")',
+    '```"><script>alert(1)</script>\ncode\n```',
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "&#60;script&#62;",
+    "[a]: javascript:alert(1)\n\n[a]",
+    "|<b>|\n|:-:|\n|<i onclick=x>|",
+    "<!-- --><svg/onload=alert(1)>",
+    "</li></ol><h1>broken out</h1>",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_that_acts_comes_through(text: str) -> None:
+    for tag, attributes in read(text).tags:
+        assert tag in TAGS
+        assert attributes.keys() <= ATTRIBUTES
+        assert (attributes.get("href") or "https://").startswith(("https://", "http://", "mailto:"))
+
+
+@given(st.text(alphabet=st.sampled_from("<>[]()!*_`#|-:&;\"'\\ \nahj/=x"), max_size=60))
+def test_no_mixture_of_signs_makes_a_tag_of_its_own(text: str) -> None:
+    for tag, attributes in read(text).tags:
+        assert tag in TAGS
+        assert attributes.keys() <= ATTRIBUTES
+
+
+def test_a_link_says_nothing_of_where_it_was_clicked() -> None:
+    tag, attributes = read("[x](https://a.example/?a=1&b=2)").tags[1]
+    assert tag == "a"
+    assert attributes["href"] == "https://a.example/?a=1&b=2"
+    assert attributes["rel"] == "noopener noreferrer nofollow"
+    assert attributes["target"] == "_blank"
+
+
+def test_a_picture_is_a_link_so_that_nothing_is_fetched() -> None:
+    reader = read("![a cat](https://a.example/cat.png)")
+    assert [tag for tag, _ in reader.tags] == ["p", "a"]
+    assert reader.words.strip() == "Picture: a cat"
+
+
+def test_a_picture_inside_a_link_is_words() -> None:
+    reader = read("[![a cat](https://a.example/cat.png)](https://b.example)")
+    assert [tag for tag, _ in reader.tags] == ["p", "a"]
+    assert reader.tags[1][1]["href"] == "https://b.example"
+
+
+def test_code_has_its_language_and_a_button_to_copy_it() -> None:
+    html = render("```python\nprint('<b>')\n```")
+    assert "<bdi>python</bdi>" in html
+    assert 'class="copy"' in html
+    assert "print(&#x27;&lt;b&gt;&#x27;)" in html
+
+
+def test_columns_are_aligned_by_class() -> None:
+    html = render("|a|b|\n|:-:|--:|\n|1|2|")
+    assert 'class="align-center"' in html
+    assert 'class="align-right"' in html
+    assert "style" not in html
+
+
+def test_headings_stand_below_those_of_the_page() -> None:
+    assert [tag for tag, _ in read("# a\n\n##### b").tags] == ["h3", "h6"]
+
+
+def test_lines_stay_lines() -> None:
+    assert "<br" in render("one\ntwo")
+
+
+def test_each_block_finds_its_own_direction() -> None:
+    for _, attributes in read("مرحبا\n\n- سلام\n\n> hello").tags:
+        assert attributes["dir"] == "auto"
+
+
+@pytest.mark.parametrize("text", ["> " * 40 + "deep", "- " * 40 + "deep", "x " * 20_000 + "deep"])
+def test_no_word_is_lost_however_deep_or_long(text: str) -> None:
+    assert "deep" in read(text).words
