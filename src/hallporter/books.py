@@ -113,10 +113,6 @@ class Messages(Protocol):
         """What the agent said to the message with this number."""
         ...
 
-    def of_turn(self, turn: TurnId) -> Sequence[Message]:
-        """What the agent said in a turn."""
-        ...
-
     def counts(self) -> Mapping[str, int]:
         """People's messages that are still open, by state."""
         ...

@@ -29,6 +29,7 @@ class ScriptedSeat:
         self.takes_more = takes_more
         self._events: asyncio.Queue[Block | Exit] = asyncio.Queue()
         self._was_fed = asyncio.Event()
+        self._is_gone = False
 
     @property
     def given(self) -> int:
@@ -82,7 +83,11 @@ class ScriptedSeat:
         return self
 
     async def __anext__(self) -> Block | Exit:
-        return await self._events.get()
+        if self._is_gone:
+            raise StopAsyncIteration
+        event = await self._events.get()
+        self._is_gone = isinstance(event, Exit)
+        return event
 
     async def feed(self, batch: Batch) -> bool:
         self.fed.append(batch)

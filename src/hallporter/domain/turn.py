@@ -35,7 +35,6 @@ class Turn:
     started_at: datetime
     cursor: int
     piped: int
-    agent: str = ""
     ended_at: datetime | None = None
     outcome: Outcome | None = None
     why: str = ""

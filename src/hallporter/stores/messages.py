@@ -114,9 +114,6 @@ class SqlMessages:
     def replies(self, chat: ChatId, seq: int) -> Sequence[Message]:
         return [_message(row) for row in self._run("message_replies", chat=chat, seq=seq)]
 
-    def of_turn(self, turn: TurnId) -> Sequence[Message]:
-        return [_message(row) for row in self._run("message_of_turn", turn=turn)]
-
     def counts(self) -> Mapping[str, int]:
         return {row["state"]: row["count"] for row in self._run("message_counts")}
 

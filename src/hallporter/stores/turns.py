@@ -77,7 +77,6 @@ def _changing(turn: Turn) -> dict[str, object]:
     return {
         "id": turn.id,
         "piped": turn.piped,
-        "agent": turn.agent,
         "ended_at": time_in(turn.ended_at),
         "outcome": None if turn.outcome is None else str(turn.outcome),
         "why": turn.why,
@@ -95,7 +94,6 @@ def _turn(row: Row) -> Turn:
         started_at=time_out(row["started_at"]),
         cursor=row["cursor"],
         piped=row["piped"],
-        agent=row["agent"],
         ended_at=maybe_time_out(row["ended_at"]),
         outcome=None if row["outcome"] is None else Outcome(row["outcome"]),
         why=row["why"],

@@ -57,7 +57,6 @@ CREATE TABLE turns (
     started_at    TEXT NOT NULL,
     cursor        INTEGER NOT NULL,
     piped         INTEGER NOT NULL,
-    agent         TEXT NOT NULL DEFAULT '',
     ended_at      TEXT,
     outcome       TEXT,
     why           TEXT NOT NULL DEFAULT '',

@@ -113,27 +113,24 @@ WHERE chat = :chat AND kind = 'reply' AND seq > :seq
     AND covers_after < :seq AND covers_through >= :seq
 ORDER BY seq;
 
--- name: message_of_turn
-SELECT * FROM messages WHERE turn = :turn AND kind = 'reply' ORDER BY seq;
-
 -- name: message_counts
 SELECT state, COUNT(*) AS count FROM messages
 WHERE state IN ('waiting', 'queued', 'running', 'failed') GROUP BY state;
 
 -- name: turn_add
 INSERT INTO turns (
-    id, chat, epoch, attempt, session_no, waiting_since, started_at, cursor, piped, agent,
+    id, chat, epoch, attempt, session_no, waiting_since, started_at, cursor, piped,
     ended_at, outcome, why
 ) VALUES (
     :id, :chat, :epoch, :attempt, :session_no, :waiting_since, :started_at, :cursor, :piped,
-    :agent, :ended_at, :outcome, :why
+    :ended_at, :outcome, :why
 );
 
 -- name: turn_get
 SELECT * FROM turns WHERE id = :id;
 
 -- name: turn_save
-UPDATE turns SET piped = :piped, agent = :agent, ended_at = :ended_at, outcome = :outcome,
+UPDATE turns SET piped = :piped, ended_at = :ended_at, outcome = :outcome,
     why = :why
 WHERE id = :id;
 
