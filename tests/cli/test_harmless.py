@@ -35,7 +35,8 @@ class Tty(io.StringIO):
 
 
 def message(text: str, sender: str = "Andy") -> dict[str, object]:
-    return {"id": "m_1", "is_bot": True, "sender": sender, "text": text}
+    at = "2026-02-19T10:00:00Z"
+    return {"id": "m_1", "is_bot": True, "sender": sender, "text": text, "at": at}
 
 
 def test_lines_and_tabs_stay() -> None:
@@ -59,7 +60,15 @@ def test_a_note_beside_the_result(attack: str, capsys: pytest.CaptureFixture[str
 
 def test_a_story(attack: str, capsys: pytest.CaptureFixture[str]) -> None:
     steps = [{"at": "2026-02-19T10:00:01Z", "what": "failed", "why": attack}]
-    fate = {"id": "m_1", "chat": "web:main", "state": "failed", "steps": steps, "replies": []}
+    fate = {
+        "id": "m_1",
+        "chat": "web:main",
+        "state": "failed",
+        "steps": steps,
+        "replies": [],
+        "message": message(attack, attack),
+        "said": [message(attack, attack)],
+    }
 
     screen.show("\n".join(story(fate)))
 

@@ -124,3 +124,15 @@ def test_each_block_finds_its_own_direction() -> None:
 @pytest.mark.parametrize("text", ["> " * 40 + "deep", "- " * 40 + "deep", "x " * 20_000 + "deep"])
 def test_no_word_is_lost_however_deep_or_long(text: str) -> None:
     assert "deep" in read(text).words
+
+
+def test_a_little_text_never_becomes_a_large_table() -> None:
+    bombs = ["|a" * 350 + "|\n" + "|-" * 350 + "|\n" + "|\n" * 190]
+    bombs.append("|a" * 60 + "|\n" + "|-" * 60 + "|\n" + "|\n" * 5000)
+    for bomb in bombs:
+        assert len(render(bomb)) < 20 * len(bomb) + 10_000
+
+
+def test_an_ordinary_table_in_a_long_text_is_a_table() -> None:
+    text = "words\n\n" * 200 + "| a | b |\n|---|---|\n| 1 | 2 |\n"
+    assert "<table" in render(text)

@@ -56,7 +56,7 @@ def seen(installation: str) -> frozenset[str]:
     """The names of this installation's boxes that have processes now."""
     start = f"{installation}/"
     marks = {_mark_of(entry) for entry in Path("/proc").iterdir() if entry.name.isdigit()}
-    return frozenset(mark.removeprefix(start) for mark in marks if mark.startswith(start))
+    return frozenset(mark.rpartition("/")[2] for mark in marks if mark.startswith(start))
 
 
 async def _end(matches: Callable[[str], bool]) -> set[str]:

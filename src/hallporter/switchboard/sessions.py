@@ -77,7 +77,8 @@ class Sessions:
         return Invitation(secret=secret, expires_at=link.expires_at)
 
     async def enter_by_link(self, secret: str, browser: Browser) -> LoggedIn:
-        """Raises `UnauthorizedError`, or `RateLimitedError` after too many failures."""
+        """Raises `UnauthorizedError`. Failures do not count: nobody guesses a link, but any page on
+        the web could ask for wrong ones and so lock the operator out."""
         key = digest(secret)
 
         def use(tx: Tx) -> TokenId | None:
@@ -95,7 +96,8 @@ class Sessions:
         return await self._enter(use, browser)
 
     async def enter_by_token(self, secret: str, browser: Browser) -> LoggedIn:
-        """The same with an operator's token; the session ends with the token."""
+        """By an operator's token, with which the session ends. Raises `UnauthorizedError`, or
+        `RateLimitedError` after too many failures."""
         key = digest(secret.strip())
 
         def use(tx: Tx) -> TokenId | None:
@@ -109,7 +111,12 @@ class Sessions:
                 raise UnauthorizedError(message)
             return token.id
 
-        return await self._enter(use, browser)
+        self._attempts.check(browser.address)
+        try:
+            return await self._enter(use, browser)
+        except UnauthorizedError:
+            self._attempts.failed(browser.address)
+            raise
 
     async def find(self, secret: str) -> Session:
         """The session of this secret; raises `UnauthorizedError` when there is none any more."""
@@ -144,7 +151,6 @@ class Sessions:
         log.info("session.revoked", session=session)
 
     async def _enter(self, use: Callable[[Tx], TokenId | None], browser: Browser) -> LoggedIn:
-        self._attempts.check(browser.address)
         # Always a fresh secret: one that was planted in the browser before is worth nothing.
         secret = secrets.token_urlsafe(_SECRET_BYTES)
 
@@ -166,7 +172,6 @@ class Sessions:
         try:
             session = await self._store.write(fn)
         except UnauthorizedError:
-            self._attempts.failed(browser.address)
             log.warning("session.refused", address=browser.address)
             raise
         log.info("session.opened", session=session.id, address=browser.address)

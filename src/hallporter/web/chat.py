@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 OPERATOR = "operator"
 _AT_ONCE = 50  # messages of a first look, and of each look further back
-_SET_AT_ONCE = 2_000  # characters
+_SET_AT_ONCE = 500  # characters
 _MAX_DIGITS = 18  # of a sequence number: what a database's integer holds
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 

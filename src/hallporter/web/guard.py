@@ -131,8 +131,12 @@ def remember_visit(request: Request, response: Response, secret: str) -> None:
 
 
 def let_in(request: Request, logged_in: LoggedIn) -> Response:
-    """To the page, with the cookie that opens it."""
-    response = RedirectResponse("/", status_code=303)
+    """To the page, with the cookie that opens it.
+
+    By a page of ours that goes on by itself: a browser that was sent on from a stranger's link
+    would leave a strict cookie at home.
+    """
+    response = HTMLResponse(fill("entered.html"))
     _set_cookie(request, response, _SESSION, logged_in.secret, _KEPT)
     return response
 

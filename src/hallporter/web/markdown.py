@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _LONGEST = 30_000  # characters; what is longer is shown as it was written
+_MOST_CELLS = 5_000  # of tables, with those that the parser would fill in by itself
 _DEEPEST = 19  # levels
 _SCHEME = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 _LEVELS_ABOVE = 2  # the page's own headings
@@ -27,7 +28,7 @@ _OUTWARD = {"rel": "noopener noreferrer nofollow", "target": "_blank"}
 def render(text: str) -> str:
     """Safe to put into a page as it is."""
     if len(text) <= _LONGEST:
-        parser = _parser()
+        parser = _parser(has_tables=_may_have_tables(text))
         tokens = parser.parse(text)
         # Where the nesting ends the parser drops words; they are worth more than their form.
         if all(token.level < _DEEPEST for token in tokens):
@@ -35,10 +36,17 @@ def render(text: str) -> str:
     return f'<p class="plain" dir="auto">{escape(text)}</p>'
 
 
+def _may_have_tables(text: str) -> bool:
+    """A wide head above many short rows is a little text and a very large table."""
+    lines = text.splitlines()
+    widest = max((line.count("|") for line in lines), default=0)
+    return widest * len(lines) <= _MOST_CELLS
+
+
 @cache
-def _parser() -> MarkdownIt:
+def _parser(*, has_tables: bool) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": _DEEPEST + 1})
-    parser.enable(["table", "strikethrough"])
+    parser.enable(["table", "strikethrough"] if has_tables else ["strikethrough"])
     # A path of ours behind a stranger's words would be a trap, so links lead out or nowhere.
     parser.validateLink = lambda url: _SCHEME.match(url) is not None  # type: ignore[method-assign]
     parser.core.ruler.push("house", _furnish)

@@ -145,6 +145,7 @@ const store = (area, key, value) => {
 };
 const DRAFT = `draft:${chat}`;
 const OUTBOX = `outbox:${chat}`;
+const RELOADED = `reloaded:${chat}`;
 // Survives a reload; the id makes saying it twice harmless.
 const outbox = JSON.parse(store(sessionStorage, OUTBOX) || "[]");
 let isSending = false;
@@ -183,10 +184,21 @@ async function send() {
         body: new URLSearchParams(saying),
       });
       if (answer.status >= 500 || answer.status === 401) break;
+      if (answer.status === 403 && !store(sessionStorage, RELOADED)) {
+        store(sessionStorage, RELOADED, "once"); // another log-in: a fresh page has its token
+        location.reload();
+        return;
+      }
+      store(sessionStorage, RELOADED, "");
       outbox.shift();
       store(sessionStorage, OUTBOX, outbox.length ? JSON.stringify(outbox) : "");
       if (!answer.ok) {
         remark(saying.id, `not sent: ${(await answer.json()).message}`, "failed");
+        if (!text.value) {
+          text.value = saying.text; // what was refused is not thrown away
+          store(localStorage, DRAFT, text.value);
+          fit();
+        }
       }
     }
   } catch {
@@ -333,5 +345,5 @@ function showAway(isAway) {
 text.value = store(localStorage, DRAFT) || text.value;
 fit();
 outbox.forEach(showPending);
-toEnd();
+if (!byId("welcome")) toEnd();
 connect();
