@@ -101,7 +101,7 @@ def main() -> None:
     figures = asyncio.run(measure(QUICK if is_quick else FULL))
     when = datetime.now(UTC).date().isoformat()
     print(f"\nHallporter {__version__}, {when}, {machine()}\n\n{table.text(figures)}\n")
-    print(f"Figures of {' and '.join(NAMES)} are published ones: measured elsewhere, with the same")
+    print(f"Figures of {' and '.join(NAMES)} were measured by us on another day, with the same")
     print("shape of harness. Differences and ratios of one run count; absolute times are noise.")
     missed = [figure.what for figure in figures if figure.is_missed]
     print(f"Goals missed: {'; '.join(missed)}" if missed else "All goals are met.")
