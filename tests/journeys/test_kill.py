@@ -25,6 +25,8 @@ BURST = 8  # messages a round
 SETTLE_EVERY = 10  # rounds: lets a chat with bad luck climb down from its retry ladder
 FINAL_PATIENCE = 300.0  # seconds: a ladder may have to be climbed
 KILL_WITHIN = 3.0  # seconds: a point that is not reached is passed over
+INSIST = 60  # messages more, a tenth of a second apart, for the points that need a busy agent
+FOLLOW_UP = ("batch.piped", "batch.written")  # reached only while an agent works
 
 # How often an event can be counted on in one round.
 OFTEN = {"message.accepted": BURST, "turn.claimed": 3, "block.read": 4, "block.committed": 4}
@@ -76,9 +78,11 @@ def make_home(home: Path, sandbox: str) -> None:
     )
 
 
-async def post(client: httpx.AsyncClient, story: Story, chat: str, token: str) -> None:
+async def post(
+    client: httpx.AsyncClient, story: Story, chat: str, token: str, manner: str = "now"
+) -> None:
     """A message counts as stored once the host has said so; asking again is harmless."""
-    body = {"text": f"please note {token}", "id": token}
+    body = {"text": f"please {manner} note {token}", "id": token}
     answer = await client.post(f"/api/chats/{chat}/messages", json=body)
     assert answer.status_code in (200, 202), answer.text
     story.stored[token] = chat
@@ -132,6 +136,8 @@ async def one_round(story: Story, point: str) -> str:
                 chat, token = story.next_message()
                 senders.create_task(try_post(client, story, chat, token))
                 await asyncio.sleep(story.dice.uniform(0, 0.03))
+        if point in FOLLOW_UP:
+            await insist(host, story, reached)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(KILL_WITHIN):
                 await reached.wait()
@@ -142,9 +148,24 @@ async def one_round(story: Story, point: str) -> str:
     return f"{victim} after {nth}× {point or 'a moment'}{'' if is_hit else ': not reached'}"
 
 
-async def try_post(client: httpx.AsyncClient, story: Story, chat: str, token: str) -> None:
+async def insist(host: Host, story: Story, reached: asyncio.Event) -> None:
+    """Keep agents at work, and keep talking to them, until one is handed a follow-up."""
+    async with host.client() as client:
+        for _ in range(INSIST):
+            if reached.is_set():
+                return
+            chat, token = story.next_message()
+            await try_post(client, story, chat, token, "slowly")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await reached.wait()
+
+
+async def try_post(
+    client: httpx.AsyncClient, story: Story, chat: str, token: str, manner: str = "now"
+) -> None:
     with contextlib.suppress(httpx.TransportError):
-        await post(client, story, chat, token)
+        await post(client, story, chat, token, manner)
 
 
 async def no_process_left(story: Story) -> None:

@@ -15,7 +15,8 @@ import time
 
 WORKSPACE = pathlib.Path(os.environ.get("HALLPORTER_WORKSPACE", "/workspace"))
 TOKEN = re.compile(r"tok-[0-9a-f]+-\d+")
-WORK = 0.08  # seconds at most: follow-ups must have time to come in
+WORK = 0.08  # seconds at most
+SLOW_WORK = 0.5  # seconds, when asked to work slowly: follow-ups must have time to come in
 
 
 def emit(result: str, through: int, *, idle: bool) -> None:
@@ -27,7 +28,7 @@ def emit(result: str, through: int, *, idle: bool) -> None:
 
 
 def answer(text: str, through: int) -> None:
-    work = WORK * (through % 4) / 3  # some batches at once, some slowly
+    work = SLOW_WORK if "slowly" in text else WORK * (through % 4) / 3
     time.sleep(work)
     tokens = TOKEN.findall(text)
     emit(" ".join(["answered", *tokens]), through, idle=False)
