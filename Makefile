@@ -7,7 +7,7 @@ PORT ?= 3100
 BIN := .venv/bin
 CHECKED := $(wildcard src tests bench)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --all-extras pyproject.toml
 
 .DEFAULT_GOAL := help
 .PHONY: help setup browser run check test test-full screenshot bench lock upgrade

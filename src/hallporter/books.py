@@ -10,12 +10,23 @@ if TYPE_CHECKING:
 
     from hallporter.domain.backlog import Waiting
     from hallporter.domain.chat import Chat, ChatSeen
+    from hallporter.domain.command import Carried
     from hallporter.domain.group import Group
-    from hallporter.domain.ids import ChatId, Folder, MessageId, SessionId, TokenId, TurnId
+    from hallporter.domain.ids import (
+        ChatId,
+        CommandId,
+        Folder,
+        MessageId,
+        SessionId,
+        TaskId,
+        TokenId,
+        TurnId,
+    )
     from hallporter.domain.message import Message, State
     from hallporter.domain.notice import Failing, Notice, Undelivered
     from hallporter.domain.outbox import Delivery, Outgoing, Part
     from hallporter.domain.removal import Reason, Removal
+    from hallporter.domain.task import Task, Tick
     from hallporter.domain.token import Token
     from hallporter.domain.turn import Note, Turn
     from hallporter.domain.visit import Link, Session
@@ -184,6 +195,54 @@ class Groups(Protocol):
     def all(self) -> Sequence[Group]: ...
 
 
+class Tasks(Protocol):
+    """Standing prompts and their ticks."""
+
+    def add(self, task: Task) -> None: ...
+    def get(self, task: TaskId) -> Task | None: ...
+    def save(self, task: Task) -> None: ...
+    def remove(self, task: TaskId) -> None:
+        """With all its ticks."""
+
+    def all(self) -> Sequence[Task]: ...
+    def of_folder(self, folder: Folder) -> Sequence[Task]: ...
+    def due(self, now: datetime, limit: int) -> Sequence[Task]:
+        """Whose next time has come, earliest first; held until the end of the transaction, and
+        those that another host holds are left out."""
+        ...
+
+    def next_at(self) -> datetime | None:
+        """The nearest time that any task waits for."""
+        ...
+
+    def add_tick(self, tick: Tick) -> bool:
+        """False when this due time has its row already: nothing was written."""
+        ...
+
+    def tick(self, task: TaskId, due: datetime) -> Tick | None: ...
+    def save_tick(self, tick: Tick) -> None: ...
+    def waiting_tick(self, chat: ChatId) -> Tick | None:
+        """The earliest tick of a chat that is due and not taken up."""
+        ...
+
+    def ticks(self, task: TaskId, limit: int) -> Sequence[Tick]:
+        """The newest first."""
+        ...
+
+    def skip_waiting(self, task: TaskId, why: str) -> None:
+        """Those that are due and not taken up will not run."""
+
+
+class Commands(Protocol):
+    """What agents asked for, and what became of it."""
+
+    def add(self, command: Carried) -> None: ...
+    def get(self, command: CommandId) -> Carried | None: ...
+    def all(self, folder: Folder | None, limit: int) -> Sequence[Carried]:
+        """The newest first."""
+        ...
+
+
 class Tokens(Protocol):
     """Bearer tokens, by hash."""
 
@@ -270,6 +329,10 @@ class Tx(Protocol):
     def outbox(self) -> Outbox: ...
     @property
     def groups(self) -> Groups: ...
+    @property
+    def tasks(self) -> Tasks: ...
+    @property
+    def commands(self) -> Commands: ...
     @property
     def tokens(self) -> Tokens: ...
     @property

@@ -14,8 +14,17 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from hallporter.books import Tx
-    from hallporter.domain.brief import Batch, Block, Brief, Exit, Fitness, Launch
+    from hallporter.domain.brief import (
+        Batch,
+        Block,
+        Brief,
+        Exit,
+        Fitness,
+        Launch,
+        Snapshots,
+    )
     from hallporter.domain.chat import ChatSeen
+    from hallporter.domain.group import Group
     from hallporter.domain.happening import Happening
     from hallporter.domain.ids import ChatId, Pool
     from hallporter.domain.message import Inbound
@@ -128,6 +137,20 @@ class Agent(Protocol):
         """Close the agent of this chat if it is warm."""
 
 
+# --- mail ---------------------------------------------------------------------------------------
+
+
+class Mail(Protocol):
+    """The files between host and sandbox."""
+
+    async def announce(self, group: Group) -> Snapshots:
+        """Write into the group's folder what its agent may know now; before each run."""
+        ...
+
+    async def drain(self, group: Group) -> None:
+        """Carry out the messages that lie in the group's folder by now (R12)."""
+
+
 # --- sandboxes ----------------------------------------------------------------------------------
 
 
@@ -234,6 +257,9 @@ class Engine(Protocol):
 
     def wake(self, tx: Tx, chat: ChatId, not_before: datetime | None = None) -> None:
         """In the same transaction as what it is woken for."""
+
+    def ring(self, tx: Tx, chat: ChatId) -> None:
+        """A tick is due in this chat: it waits for no backoff. In the transaction of its row."""
 
     def signal(self, chat: ChatId, kind: str) -> None:
         """To the turn that holds the chat now; nobody there is no error."""

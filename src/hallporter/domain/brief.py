@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from hallporter.domain.group import Group
     from hallporter.domain.ids import AgentId, ChatId, TurnId
+    from hallporter.domain.task import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +51,16 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshots:
+    """What a group may know of tasks and groups, as the JSON of its files."""
+
+    tasks: str = "[]"
+    groups: str = "{}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Brief:
-    """Everything an agent needs for one turn."""
+    """Everything an agent needs for one turn; with a task it is a tick's, and has no lines."""
 
     turn: TurnId
     chat: ChatId
@@ -65,6 +74,9 @@ class Brief:
     assistant_name: str
     now: datetime
     timezone: str
+    task: Task | None = None
+    snapshots: Snapshots = field(default_factory=Snapshots)
+    sent: tuple[str, ...] = ()  # by earlier attempts, in messages of their own (R13)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,7 @@ class Chat:
     session_id: str | None = None
     woken_at: datetime | None = None  # waits for a claim since then
     not_before: datetime | None = None  # backoff of the retry ladder
+    due_at: datetime | None = None  # a tick waits for a claim since then, whatever the backoff
     attempts: int = 0  # failures on the present rung of the ladder
     is_parked: bool = False  # one ladder is used up: the next one gives up
     interruptions: int = 0  # turns cut short by the host's own end, in a row

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from hallporter.domain.ids import ChatId, TurnId
+    from hallporter.domain.ids import ChatId, TaskId, TurnId
 
 
 class Outcome(StrEnum):
@@ -38,6 +38,8 @@ class Turn:
     ended_at: datetime | None = None
     outcome: Outcome | None = None
     why: str = ""
+    task: TaskId | None = None  # it serves a tick, not the backlog
+    due: datetime | None = None
 
 
 class What(StrEnum):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hallporter.domain.group import Group
+from hallporter.domain.group import Group, Others, SenderRule
 from hallporter.domain.ids import ChatId, Folder
 from hallporter.stores.columns import time_in, time_out
 
@@ -60,6 +60,8 @@ def _changing(group: Group) -> dict[str, object]:
         "requires_trigger": int(group.requires_trigger),
         "is_main": int(group.is_main),
         "agent": json.dumps(dict(group.agent)),
+        "assistant_name": group.assistant_name,
+        "senders": None if group.senders is None else _written(group.senders),
     }
 
 
@@ -77,4 +79,14 @@ def _group(row: Row) -> Group:
         is_main=bool(row["is_main"]),
         added_at=time_out(row["added_at"]),
         agent=json.loads(row["agent"]),
+        assistant_name=row["assistant_name"],
+        senders=None if row["senders"] is None else _rule(json.loads(row["senders"])),
     )
+
+
+def _written(rule: SenderRule) -> str:
+    return json.dumps({"allow": sorted(rule.allow), "others": str(rule.others)})
+
+
+def _rule(kept: dict[str, Any]) -> SenderRule:
+    return SenderRule(allow=frozenset(kept["allow"]), others=Others(kept["others"]))

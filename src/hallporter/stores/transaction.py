@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hallporter.stores.chats import SqlChats
+from hallporter.stores.commands import SqlCommands
 from hallporter.stores.groups import SqlGroups
 from hallporter.stores.links import SqlLinks
 from hallporter.stores.messages import SqlMessages
@@ -12,6 +13,7 @@ from hallporter.stores.notices import SqlNotices
 from hallporter.stores.outbox import SqlOutbox
 from hallporter.stores.removals import SqlRemovals
 from hallporter.stores.sessions import SqlSessions
+from hallporter.stores.tasks import SqlTasks
 from hallporter.stores.tokens import SqlTokens
 from hallporter.stores.turns import SqlTurns
 
@@ -30,6 +32,8 @@ class SqlTx:
         self.turns = SqlTurns(run)
         self.outbox = SqlOutbox(run)
         self.groups = SqlGroups(run)
+        self.tasks = SqlTasks(run)
+        self.commands = SqlCommands(run)
         self.tokens = SqlTokens(run)
         self.sessions = SqlSessions(run)
         self.links = SqlLinks(run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hallporter.domain.ids import ChatId, TurnId
+from hallporter.domain.ids import ChatId, TaskId, TurnId
 from hallporter.domain.turn import Note, Outcome, Turn, What
 from hallporter.stores.columns import maybe_time_out, time_in, time_out
 
@@ -31,6 +31,8 @@ class SqlTurns:
             waiting_since=time_in(turn.waiting_since),
             started_at=time_in(turn.started_at),
             cursor=turn.cursor,
+            task=turn.task,
+            due=time_in(turn.due),
             **_changing(turn),
         )
 
@@ -97,6 +99,8 @@ def _turn(row: Row) -> Turn:
         ended_at=maybe_time_out(row["ended_at"]),
         outcome=None if row["outcome"] is None else Outcome(row["outcome"]),
         why=row["why"],
+        task=None if row["task"] is None else TaskId(row["task"]),
+        due=maybe_time_out(row["due"]),
     )
 
 

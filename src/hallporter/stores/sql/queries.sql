@@ -29,11 +29,12 @@ UPDATE chats SET epoch = epoch WHERE id = :id AND epoch = :epoch RETURNING *;
 UPDATE chats SET
     pool = :pool, cursor = :cursor, epoch = :epoch, session_no = :session_no,
     session_id = :session_id, woken_at = :woken_at, not_before = :not_before,
-    attempts = :attempts, is_parked = :is_parked, interruptions = :interruptions
+    due_at = :due_at, attempts = :attempts, is_parked = :is_parked, interruptions = :interruptions
 WHERE id = :id;
 
 -- name: chat_woken
-SELECT * FROM chats WHERE woken_at IS NOT NULL ORDER BY woken_at, id;
+SELECT * FROM chats WHERE woken_at IS NOT NULL OR due_at IS NOT NULL
+ORDER BY COALESCE(due_at, woken_at), id;
 
 -- name: chat_forgotten
 SELECT DISTINCT m.chat FROM messages m JOIN chats c ON c.id = m.chat
@@ -120,10 +121,10 @@ WHERE state IN ('waiting', 'queued', 'running', 'failed') GROUP BY state;
 -- name: turn_add
 INSERT INTO turns (
     id, chat, epoch, attempt, session_no, waiting_since, started_at, cursor, piped,
-    ended_at, outcome, why
+    ended_at, outcome, why, task, due
 ) VALUES (
     :id, :chat, :epoch, :attempt, :session_no, :waiting_since, :started_at, :cursor, :piped,
-    :ended_at, :outcome, :why
+    :ended_at, :outcome, :why, :task, :due
 );
 
 -- name: turn_get
@@ -201,15 +202,17 @@ SELECT state, COUNT(*) AS count FROM outbox WHERE state <> 'sent' GROUP BY state
 
 -- name: group_add
 INSERT INTO groups (
-    chat, name, folder, folder_key, trigger_pattern, requires_trigger, is_main, added_at, agent
+    chat, name, folder, folder_key, trigger_pattern, requires_trigger, is_main, added_at, agent,
+    assistant_name, senders
 ) VALUES (
     :chat, :name, :folder, :folder_key, :trigger_pattern, :requires_trigger, :is_main, :added_at,
-    :agent
+    :agent, :assistant_name, :senders
 );
 
 -- name: group_save
 UPDATE groups SET name = :name, trigger_pattern = :trigger_pattern,
-    requires_trigger = :requires_trigger, is_main = :is_main, agent = :agent
+    requires_trigger = :requires_trigger, is_main = :is_main, agent = :agent,
+    assistant_name = :assistant_name, senders = :senders
 WHERE folder_key = :folder_key;
 
 -- name: group_remove
@@ -376,3 +379,76 @@ DELETE FROM turn_notes WHERE turn = :turn;
 
 -- name: drop_turn
 DELETE FROM turns WHERE id = :turn;
+
+-- name: task_add
+INSERT INTO tasks (
+    id, folder, chat, prompt, schedule_type, schedule_value, timezone, context_mode, misfire,
+    status, anchor, next_at, last_at, failures, created_at, created_by
+) VALUES (
+    :id, :folder, :chat, :prompt, :schedule_type, :schedule_value, :timezone, :context_mode,
+    :misfire, :status, :anchor, :next_at, :last_at, :failures, :created_at, :created_by
+);
+
+-- name: task_get
+SELECT * FROM tasks WHERE id = :id;
+
+-- name: task_save
+UPDATE tasks SET
+    prompt = :prompt, schedule_type = :schedule_type, schedule_value = :schedule_value,
+    timezone = :timezone, context_mode = :context_mode, misfire = :misfire, status = :status,
+    anchor = :anchor, next_at = :next_at, last_at = :last_at, failures = :failures
+WHERE id = :id;
+
+-- name: task_remove
+DELETE FROM tasks WHERE id = :id;
+
+-- name: task_all
+SELECT * FROM tasks ORDER BY created_at, id;
+
+-- name: task_of_folder
+SELECT * FROM tasks WHERE folder = :folder ORDER BY created_at, id;
+
+-- name: task_due
+SELECT * FROM tasks WHERE next_at <= :now ORDER BY next_at, id LIMIT :limit;
+
+-- name: task_next_at
+SELECT MIN(next_at) AS next_at FROM tasks WHERE next_at IS NOT NULL;
+
+-- name: tick_add
+INSERT INTO firings (task, due, chat, state, why, started_at, ended_at, attempts)
+VALUES (:task, :due, :chat, :state, :why, :started_at, :ended_at, :attempts)
+ON CONFLICT (task, due) DO NOTHING RETURNING task;
+
+-- name: tick_get
+SELECT * FROM firings WHERE task = :task AND due = :due;
+
+-- name: tick_save
+UPDATE firings SET
+    state = :state, why = :why, started_at = :started_at, ended_at = :ended_at,
+    attempts = :attempts
+WHERE task = :task AND due = :due;
+
+-- name: tick_waiting
+SELECT * FROM firings WHERE chat = :chat AND state = 'due' ORDER BY due, task LIMIT 1;
+
+-- name: tick_all
+SELECT * FROM firings WHERE task = :task ORDER BY due DESC LIMIT :limit;
+
+-- name: tick_skip_waiting
+UPDATE firings SET state = 'skipped', why = :why WHERE task = :task AND state = 'due';
+
+-- name: tick_remove_all
+DELETE FROM firings WHERE task = :task;
+
+-- name: command_add
+INSERT INTO commands (id, folder, box, name, at, kind, is_ok, why, result)
+VALUES (:id, :folder, :box, :name, :at, :kind, :is_ok, :why, :result);
+
+-- name: command_get
+SELECT * FROM commands WHERE id = :id;
+
+-- name: command_all
+SELECT * FROM commands ORDER BY at DESC, id DESC LIMIT :limit;
+
+-- name: command_of_folder
+SELECT * FROM commands WHERE folder = :folder ORDER BY at DESC, id DESC LIMIT :limit;

@@ -1,0 +1,92 @@
+"""A standing prompt, and each of its due times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from hallporter.domain.ids import ChatId, Folder, TaskId
+    from hallporter.domain.schedule import Schedule
+
+LATE_AFTER = timedelta(minutes=1)  # from when on a tick that ran is called late
+MAX_FAILURES = 5  # in a row; then the task is paused and the operator told
+MAX_INTERRUPTIONS = 10  # attempts of one tick that the host's own end may cut short
+MAX_PROMPT = 32_768  # characters
+
+
+class Status(StrEnum):
+    """Whether a task will fire again."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+
+
+class ContextMode(StrEnum):
+    """Whether a run goes on in the group's session or has none."""
+
+    GROUP = "group"
+    ISOLATED = "isolated"
+
+
+class Misfire(StrEnum):
+    """What happens to due times that nobody was there for."""
+
+    ONCE = "once"  # the last one is made up for
+    SKIP = "skip"
+    ALL = "all"  # each of them, up to a limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """`anchor` is where an interval's grid begins; `next_at` is None while it will not fire."""
+
+    id: TaskId
+    folder: Folder
+    chat: ChatId
+    prompt: str
+    schedule: Schedule
+    context_mode: ContextMode
+    misfire: Misfire
+    status: Status
+    anchor: datetime
+    next_at: datetime | None
+    created_at: datetime
+    created_by: str  # the folder that asked for it, or the operator
+    last_at: datetime | None = None
+    failures: int = 0  # in a row
+
+
+class TickState(StrEnum):
+    """What has become of a due time; the public names."""
+
+    DUE = "due"
+    RUNNING = "running"
+    RAN = "ran"
+    LATE = "late"  # it ran, but some time after it was due
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """One due time; unique by task and due. `attempts` counts its turns."""
+
+    task: TaskId
+    due: datetime
+    chat: ChatId
+    state: TickState
+    why: str = ""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    attempts: int = 0
+
+    @property
+    def lateness(self) -> timedelta | None:
+        """From its due time to its start."""
+        return None if self.started_at is None else self.started_at - self.due
