@@ -64,6 +64,10 @@ class Chats(Protocol):
         """Those with a queued message and neither a wake-up nor an open turn: the safety net."""
         ...
 
+    def unheard(self) -> Sequence[ChatId]:
+        """Those with a due tick that nobody rang for, and no open turn: the safety net."""
+        ...
+
 
 class Messages(Protocol):
     """The transcript: what people and we have said, in order."""

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hallporter.domain.chat import ChatSeen
+from hallporter.domain.chat import Chat, ChatSeen
 from hallporter.domain.ids import SANDBOXES, ChatId, MessageId, Pool
 from hallporter.domain.message import Kind, Message, State
+from hallporter.domain.task import Tick, TickState
 from hallporter.engine.embedded import EmbeddedEngine
 from hallporter.ports import Engine, Signals, Store
 from hallporter.stores.sqlite import open_store
 from tests.fakes.clock import START, FakeClock
+from tests.fakes.tasks import a_task
 
 if TYPE_CHECKING:
     from hallporter.books import Tx
@@ -79,12 +81,17 @@ class Hall:
         self.clock.tick()
         await self.store.write(partial(self._wake, name=name, pool=pool, not_before=not_before))
 
+    async def ring(self, name: str) -> None:
+        self.clock.tick()
+        await self.store.write(lambda tx: self.engine.ring(tx, _known(tx, name, SANDBOXES)))
+
     def _wake(self, tx: Tx, name: str, pool: Pool, not_before: datetime | None) -> None:
-        chat = ChatId(f"fake:{name}")
-        if tx.chats.get(chat) is None:
-            tx.chats.seen(ChatSeen(chat=chat, channel="fake", at=START))
-            tx.chats.save(replace(tx.chats.lock(chat), pool=pool))
-        self.engine.wake(tx, chat, not_before)
+        self.engine.wake(tx, _known(tx, name, pool), not_before)
+
+    async def row(self, name: str) -> Chat:
+        row = await self.store.read(lambda tx: tx.chats.get(ChatId(f"fake:{name}")))
+        assert row is not None
+        return row
 
     async def begun(self, count: int) -> Turn:
         """The count-th turn, once it runs."""
@@ -107,7 +114,20 @@ class Hall:
 
 
 def claim(tx: Tx, chat: ChatId) -> None:
-    tx.chats.save(replace(tx.chats.lock(chat), woken_at=None, not_before=None))
+    """A tick goes before the backlog, which keeps its place and its backoff."""
+    row = tx.chats.lock(chat)
+    if row.due_at is not None:
+        tx.chats.save(replace(row, due_at=None))
+    else:
+        tx.chats.save(replace(row, woken_at=None, not_before=None))
+
+
+def _known(tx: Tx, name: str, pool: Pool) -> ChatId:
+    chat = ChatId(f"fake:{name}")
+    if tx.chats.get(chat) is None:
+        tx.chats.seen(ChatSeen(chat=chat, channel="fake", at=START))
+        tx.chats.save(replace(tx.chats.lock(chat), pool=pool))
+    return chat
 
 
 @contextlib.asynccontextmanager
@@ -342,6 +362,120 @@ async def test_many_wakes_from_many_writers_are_each_followed_by_a_turn(hall: Ha
             tasks.create_task(writer(name))
 
     assert seen == dict.fromkeys("abcdefgh", 25)
+
+
+# --- ticks ---------------------------------------------------------------------------------------
+
+
+async def test_a_tick_waits_for_no_backoff_and_leaves_it_as_it_is(hall: Hall) -> None:
+    later = hall.clock.now() + timedelta(hours=1)
+    await hall.wake("a", not_before=later)
+    before = await hall.row("a")
+    await hall.quiet()
+
+    await hall.ring("a")
+
+    (await hall.begun(1)).end()
+    assert await hall.row("a") == before
+    assert before.not_before == later
+
+
+async def test_a_backlog_that_waits_again_after_a_tick_keeps_its_time(hall: Hall) -> None:
+    later = hall.clock.now() + timedelta(minutes=1)
+    await hall.wake("a", not_before=later)
+    await hall.ring("a")
+    tick = await hall.begun(1)
+    await hall.wake("a", not_before=later)
+    tick.end()
+    await hall.quiet()
+    assert len(hall.turns) == 1
+
+    hall.clock.advance(timedelta(minutes=1))
+
+    await hall.begun(2)
+
+
+async def test_a_tick_that_falls_due_during_a_turn_runs_right_after_it(hall: Hall) -> None:
+    await hall.wake("a")
+    turn = await hall.begun(1)
+    await hall.ring("a")
+    await hall.wake("a", not_before=hall.clock.now() + timedelta(hours=1))
+    await hall.quiet()
+    assert len(hall.turns) == 1
+
+    turn.end()
+
+    assert (await hall.begun(2)).chat == "fake:a"
+
+
+async def test_ticks_and_messages_share_the_line_and_the_longest_wait_goes_first(
+    hall: Hall,
+) -> None:
+    for name in "ab":
+        await hall.ring(name)
+    await hall.wake("c")
+    await hall.ring("d")
+    await hall.wake("e")
+    await hall.ring("f")
+    await hall.ring("c")  # its message has waited longer than d's tick
+    for number in range(1, 7):
+        turn = await hall.begun(number)
+        assert hall.engine.health().running <= SIZES[SANDBOXES]
+        turn.end()
+
+    assert hall.names() == list("abcdef")
+
+
+async def test_ticks_that_were_due_before_the_start_are_found(
+    opener: Opener, tmp_path: Path
+) -> None:
+    clock = FakeClock()
+    async with opener(tmp_path, clock) as (engine, store):
+        before = Hall(engine, store, clock)
+        await before.wake("a", not_before=clock.now() + timedelta(hours=1))
+        for name in "ba":
+            await before.ring(name)
+
+    async with serving(opener, tmp_path, clock) as hall:
+        for number in (1, 2):
+            (await hall.begun(number)).end()
+        assert hall.names() == list("ba")
+
+
+async def test_a_due_tick_that_nobody_rang_for_is_found_by_the_sweep(
+    opener: Opener, tmp_path: Path
+) -> None:
+    def lose(tx: Tx) -> None:
+        task = a_task(_known(tx, "lost", SANDBOXES))
+        tx.tasks.add(task)
+        tx.tasks.add_tick(Tick(task=task.id, due=START, chat=task.chat, state=TickState.DUE))
+
+    clock = FakeClock()
+    async with serving(opener, tmp_path, clock) as hall:
+        await hall.quiet()
+        await hall.store.write(lose)
+        async with asyncio.timeout(PATIENCE):
+            while not hall.turns:
+                clock.advance(timedelta(minutes=2))
+                await hall.quiet()
+
+        assert hall.turns[0].chat == "fake:lost"
+
+
+async def test_a_ring_that_is_rolled_back_rings_nobody(hall: Hall) -> None:
+    await hall.wake("a")
+    (await hall.begun(1)).end()
+    await hall.quiet()
+
+    def fn(tx: Tx) -> None:
+        hall.engine.ring(tx, ChatId("fake:a"))
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await hall.store.write(fn)
+
+    await hall.quiet()
+    assert len(hall.turns) == 1
 
 
 # --- trouble -------------------------------------------------------------------------------------

@@ -53,6 +53,10 @@ class Chat:
         """Waiting for a claim; an earlier wait keeps its place in the line."""
         return replace(self, woken_at=self.woken_at or at, not_before=not_before)
 
+    def rung(self, at: datetime) -> Chat:
+        """A tick waits for a claim; the backlog and its backoff stay as they are."""
+        return replace(self, due_at=self.due_at or at)
+
     def settled(self, cursor: int) -> Chat:
         """Answered up to `cursor`; earlier trouble is forgotten."""
         return replace(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from hallporter.domain.errors import UnavailableError
-from hallporter.engine.line import Line, Waiting
+from hallporter.engine.line import Line, Waiting, place_of
 from hallporter.ports import EngineHealth
 
 if TYPE_CHECKING:
@@ -79,6 +79,11 @@ class EmbeddedEngine:
         tx.chats.save(row)
         tx.after_commit(lambda: self._join(row))
 
+    def ring(self, tx: Tx, chat: ChatId) -> None:
+        row = tx.chats.lock(chat).rung(self._clock.now())
+        tx.chats.save(row)
+        tx.after_commit(lambda: self._join(row))
+
     def signal(self, chat: ChatId, kind: str) -> None:
         if (busy := self._busy.get(chat)) is not None:
             busy.signals.send(kind)
@@ -137,12 +142,12 @@ class EmbeddedEngine:
 
     async def _rest(self, tasks: asyncio.TaskGroup) -> None:
         ripe = self._line.next_ripe()
-        alarm = None if ripe is None else tasks.create_task(self._ring(ripe), name="engine:alarm")
+        alarm = None if ripe is None else tasks.create_task(self._alarm(ripe), name="engine:alarm")
         await self._poked.wait()
         if alarm is not None:
             alarm.cancel()
 
-    async def _ring(self, at: datetime) -> None:
+    async def _alarm(self, at: datetime) -> None:
         await self._clock.sleep(max(timedelta(0), at - self._clock.now()))
         self._poked.set()
 
@@ -171,11 +176,8 @@ class EmbeddedEngine:
         return self._in_use.get(pool, 0) < self._pool_size(pool)
 
     def _join(self, chat: Chat) -> None:
-        if chat.woken_at is None:
+        if (entry := place_of(chat)) is None:
             return
-        entry = Waiting(
-            chat=chat.id, pool=chat.pool, since=chat.woken_at, not_before=chat.not_before
-        )
         if (busy := self._busy.get(chat.id)) is not None:
             busy.then = entry
             busy.signals.send("more")
@@ -201,3 +203,8 @@ class EmbeddedEngine:
             if chat_id not in self._busy:
                 log.warning("chat.was_forgotten", chat=chat_id)
                 await self._store.write(lambda tx, chat=chat_id: self.wake(tx, chat))  # type: ignore[misc]
+        unheard = await self._store.read(lambda tx: tx.chats.unheard())
+        for chat_id in unheard:
+            if chat_id not in self._busy:
+                log.warning("tick.was_forgotten", chat=chat_id)
+                await self._store.write(lambda tx, chat=chat_id: self.ring(tx, chat))  # type: ignore[misc]

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from hallporter.domain.chat import Chat
     from hallporter.domain.ids import ChatId, Pool
 
 
@@ -22,6 +23,21 @@ class Waiting:
     pool: Pool
     since: datetime
     not_before: datetime | None
+
+
+def place_of(chat: Chat) -> Waiting | None:
+    """Where a chat's row puts it: a tick takes no heed of the backlog's backoff, and a backlog that
+    has waited longer than the tick keeps its place for both."""
+    woken_at, not_before, since = chat.woken_at, chat.not_before, chat.due_at
+    if since is None:
+        since = woken_at
+    else:
+        if woken_at is not None and not_before is None:
+            since = min(since, woken_at)
+        not_before = None
+    if since is None:
+        return None
+    return Waiting(chat=chat.id, pool=chat.pool, since=since, not_before=not_before)
 
 
 class Line:

@@ -80,6 +80,9 @@ class SqlChats:
     def forgotten(self) -> Sequence[ChatId]:
         return [ChatId(row["chat"]) for row in self._run("chat_forgotten")]
 
+    def unheard(self) -> Sequence[ChatId]:
+        return [ChatId(row["chat"]) for row in self._run("chat_unheard")]
+
 
 def _chat(row: Row) -> Chat:
     return Chat(

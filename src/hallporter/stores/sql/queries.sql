@@ -41,6 +41,11 @@ SELECT DISTINCT m.chat FROM messages m JOIN chats c ON c.id = m.chat
 WHERE m.state = 'queued' AND m.wakes = 1 AND m.seq > c.cursor AND c.woken_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.chat = m.chat AND t.outcome IS NULL);
 
+-- name: chat_unheard
+SELECT DISTINCT f.chat FROM firings f JOIN chats c ON c.id = f.chat
+WHERE f.state = 'due' AND c.due_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.chat = f.chat AND t.outcome IS NULL);
+
 -- name: message_add
 INSERT INTO messages (
     chat, seq, id, ext_id, sender, sender_name, text, at, kind, wakes, why, state, turn,
@@ -300,11 +305,15 @@ SELECT * FROM notices WHERE resolved_at IS NULL ORDER BY raised_at, key;
 SELECT t.chat, g.folder, t.why,
     CASE WHEN c.is_parked = 1 OR (
         c.woken_at IS NULL
-        AND NOT EXISTS (SELECT 1 FROM turns r WHERE r.chat = t.chat AND r.outcome IS NULL)
+        AND NOT EXISTS (
+            SELECT 1 FROM turns r WHERE r.chat = t.chat AND r.outcome IS NULL AND r.task IS NULL
+        )
     ) THEN 1 ELSE 0 END AS is_stuck
 FROM groups g JOIN chats c ON c.id = g.chat JOIN turns t ON t.chat = g.chat
+-- A tick's turn says nothing of the messages; a task that keeps failing has a notice of its own.
 WHERE t.epoch = (
-        SELECT n.epoch FROM turns n WHERE n.chat = g.chat AND n.outcome IS NOT NULL
+        SELECT n.epoch FROM turns n
+        WHERE n.chat = g.chat AND n.outcome IS NOT NULL AND n.task IS NULL
         ORDER BY n.epoch DESC LIMIT 1
     )
     AND (t.outcome = 'failed' OR (t.outcome = 'interrupted' AND c.is_parked = 1))
