@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import drawing, footprint, latency, load, page, starting, table
+from bench import drawing, footprint, latency, load, mail, page, starting, table, ticks
 from bench.peers import NAMES, PUBLISHED
 from hallporter import __version__, logs
 from hallporter.sandboxes.bubblewrap import Bubblewrap
@@ -55,6 +55,8 @@ async def measure(extent: Extent) -> Sequence[Figure]:
         parts: dict[str, Callable[[], Awaitable[Sequence[Figure]]]] = {
             "latency, 1 group": lambda: latency.measure(folder, 1, extent.journeys),
             "latency, 100 groups": lambda: latency.measure(folder, 100, extent.journeys),
+            "an agent's own messages": lambda: mail.measure(folder, extent.journeys),
+            "ticks": lambda: ticks.measure(folder, extent.journeys, extent.rest),
             "load": lambda: load.measure(folder, extent.words),
             "footprint": lambda: footprint.measure(folder, extent.rest),
             "the page": lambda: page.measure(folder, extent.journeys, extent.rest),

@@ -56,6 +56,7 @@ PANELS = (
             "cold.above": "message → agent, beyond the spawn",
             "warm.file": "follow-up → agent",
             "warm.delivered": "answer → delivered",
+            "mail.delivered": "agent's own message → delivered",
         },
         floor=1.0,
     ),

@@ -47,8 +47,8 @@ async def measure(folder: Path, seconds: float) -> Sequence[Figure]:
         bare = await stack.enter_async_context(_bare_server())
         await asyncio.sleep(_SETTLE)
         held = {groups: resident(pid) for groups, pid in pids.items()}
-        burnt = await _burnt([bare, *pids.values()], seconds)
-    return _figures(held, burnt[0], dict(zip(pids, burnt[1:], strict=True)))
+        spent = await burnt([bare, *pids.values()], seconds)
+    return _figures(held, spent[0], dict(zip(pids, spent[1:], strict=True)))
 
 
 async def _work(host: Host) -> None:
@@ -77,7 +77,7 @@ async def _bare_server() -> AsyncIterator[int]:
         await process.wait()
 
 
-async def _burnt(pids: Sequence[int], seconds: float) -> Sequence[float]:
+async def burnt(pids: Sequence[int], seconds: float) -> Sequence[float]:
     """Percent of one core, each, over the same stretch of time."""
     before, began = [processor_time(pid) for pid in pids], time.perf_counter()
     await asyncio.sleep(seconds)

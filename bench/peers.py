@@ -41,6 +41,7 @@ PUBLISHED: Mapping[str, Mapping[str, Published]] = MappingProxyType(
             NANOCLAW: Published(16, "p95 66"),
             NANOBOT: Published(7.0, "model response to reply at the client"),
         },
+        "mail.delivered": {NANOCLAW: Published(505, "p95 945")},
         "answered.rate": {
             NANOBOT: Published(7.0, "16 chats side by side; no sandbox"),
         },

@@ -143,7 +143,7 @@ async def one_round(story: Story, point: str) -> str:
                 await reached.wait()
         is_hit = reached.is_set()
         host.kill()
-    await no_process_left(story)
+    await no_process_left(story.home)
     story.hits[point] += is_hit
     return f"{victim} after {nth}× {point or 'a moment'}{'' if is_hit else ': not reached'}"
 
@@ -168,10 +168,10 @@ async def try_post(
         await post(client, story, chat, token, manner)
 
 
-async def no_process_left(story: Story) -> None:
+async def no_process_left(home: Path) -> None:
     """The boxes of a killed host end with it."""
     async with asyncio.timeout(10):
-        while marked_processes(story.home):  # noqa: ASYNC110  other people's processes tell nobody
+        while marked_processes(home):  # noqa: ASYNC110  other people's processes tell nobody
             await asyncio.sleep(0.05)
 
 
@@ -237,7 +237,7 @@ async def judge(story: Story) -> None:
         for token in unanswered[:3]:
             say((await client.get(f"/api/messages/{token}/fate")).text)
         assert (lost, unanswered, twice) == ([], [], [])
-    await no_process_left(story)
+    await no_process_left(story.home)
 
 
 def say(line: str) -> None:

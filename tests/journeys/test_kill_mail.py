@@ -1,0 +1,216 @@
+"""kill -9 while agents ask and ticks come due: each request acts once, each tick has one row."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import sqlite3
+import sys
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hallporter.sandboxes.machine import interpreter
+from tests.journeys.host import Host, running, settings
+from tests.journeys.test_kill import no_process_left, transcript
+
+if TYPE_CHECKING:
+    import httpx
+
+LEDGER = Path(__file__).parents[1] / "programs" / "ledger.py"
+FOLDERS = ("main", "kin", "work", "club")
+COMMANDS = 200
+TICKS = 50
+SPREAD = 20.0  # seconds over which the ticks come due
+BURST = 10  # requests between two kills
+PATIENCE = 120.0  # seconds for the house to come to rest
+
+# The host is killed right after one of these was logged, or at a random moment.
+POINTS = ("", "command.claimed", "command.carried_out", "tick.fired", "turn.claimed")
+
+
+@dataclass
+class Story:
+    """What was asked for."""
+
+    dice: random.Random
+    home: Path
+    said: dict[str, str] = field(default_factory=dict)  # token → folder
+    scheduled: set[str] = field(default_factory=set)
+    ticking: dict[str, str] = field(default_factory=dict)  # task → token
+    names: list[tuple[str, str]] = field(default_factory=list)  # folder, file
+
+    def ask(self, folder: str, box: str, request: dict[str, Any]) -> None:
+        """As an agent would: written aside, then renamed in."""
+        name = f"{len(self.names):06d}.json"
+        self.names.append((folder, name))
+        place = self.home / "data" / "ipc" / folder / box
+        aside = place / f"{name}.tmp"
+        aside.write_text(json.dumps(request))
+        aside.rename(place / name)
+
+
+def chat_of(folder: str) -> str:
+    return f"web:{folder}"
+
+
+async def prepare(host: Host, story: Story) -> None:
+    async with host.client() as client:
+        for folder in FOLDERS[1:]:
+            body = {
+                "chat": chat_of(folder),
+                "name": folder,
+                "folder": folder,
+                "requires_trigger": False,
+            }
+            answer = await client.post("/api/groups", json=body)
+            assert answer.status_code == 201, answer.text
+        first = datetime.now(UTC) + timedelta(seconds=8)
+        for number in range(TICKS):
+            due = first + timedelta(seconds=SPREAD * number / TICKS)
+            body = {
+                "group": FOLDERS[number % len(FOLDERS)],
+                "prompt": f"please note tok-aa-{number}",
+                "schedule_type": "once",
+                "schedule_value": due.replace(tzinfo=None).isoformat(timespec="milliseconds"),
+                "timezone": "UTC",
+            }
+            answer = await client.post("/api/tasks", json=body)
+            assert answer.status_code == 201, answer.text
+            story.ticking[answer.json()["data"]["id"]] = f"tok-aa-{number}"
+
+
+def ask_something(story: Story) -> None:
+    number = len(story.names)
+    folder = story.dice.choice(FOLDERS)
+    if number % 4 < 3:
+        token = f"tok-bb-{number}"
+        story.said[token] = folder
+        story.ask(
+            folder,
+            "messages",
+            {"type": "message", "chatJid": chat_of(folder), "text": f"said {token}"},
+        )
+        return
+    task = f"task-cc-{number}"
+    story.scheduled.add(task)
+    story.ask(
+        folder,
+        "tasks",
+        {
+            "type": "schedule_task",
+            "task_id": task,
+            "prompt": "far away",
+            "schedule_type": "cron",
+            "schedule_value": "0 0 1 1 *",
+        },
+    )
+
+
+async def one_round(story: Story, point: str) -> None:
+    struck = asyncio.Event()
+
+    def strike() -> None:
+        struck.set()
+        host.kill()
+
+    def watch(line: dict[str, Any]) -> None:
+        if point and line["event"] == point and not struck.is_set():
+            strike()
+
+    async with running(story.home) as host:
+        host.on_event = watch
+        if not point:
+            asyncio.get_running_loop().call_later(story.dice.uniform(0, 0.5), strike)
+        for _ in range(BURST):
+            if len(story.names) < COMMANDS:
+                ask_something(story)
+            await asyncio.sleep(story.dice.uniform(0, 0.02))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(2):
+                await struck.wait()
+        host.kill()
+
+
+async def at_rest(client: httpx.AsyncClient, story: Story) -> None:
+    """Every request has its result, and every tick its end."""
+    for folder, name in story.names:
+        result = story.home / "data" / "ipc" / folder / "results" / name
+        while not result.exists():  # noqa: ASYNC110  files tell nobody
+            await asyncio.sleep(0.05)
+    for task in story.ticking:
+        while True:
+            ticks = (await client.get(f"/api/tasks/{task}/ticks")).json()["data"]
+            if ticks and all(tick["state"] not in ("due", "running") for tick in ticks):
+                break
+            await asyncio.sleep(0.2)
+
+
+async def judge(host: Host, story: Story) -> None:
+    words: dict[str, int] = {}
+    async with host.client() as client:
+        async with asyncio.timeout(PATIENCE):
+            await at_rest(client, story)
+        for folder in FOLDERS:
+            for message in await transcript(client, chat_of(folder)):
+                for word in message["text"].split():
+                    words[word] = words.get(word, 0) + message["is_bot"]
+        tasks = (await client.get("/api/tasks")).json()["data"]
+        for task in story.ticking:
+            ticks = (await client.get(f"/api/tasks/{task}/ticks")).json()["data"]
+            assert len(ticks) == 1, ticks
+            assert ticks[0]["state"] in ("ran", "late"), ticks
+    assert {token: words.get(token, 0) for token in story.said} == dict.fromkeys(story.said, 1)
+    answered = {token: words.get(token, 0) for token in story.ticking.values()}
+    assert answered == dict.fromkeys(story.ticking.values(), 1)
+    known = [task["id"] for task in tasks]
+    assert sorted(id_ for id_ in known if id_ in story.scheduled) == sorted(story.scheduled)
+    refused = [
+        (folder, name)
+        for folder, name in story.names
+        if not json.loads(_result(story, folder, name))["ok"]
+    ]
+    assert refused == []
+    with contextlib.closing(sqlite3.connect(story.home / "hallporter.db")) as database:
+        rows = database.execute("SELECT folder, name, COUNT(*) FROM commands GROUP BY 1, 2")
+        assert sorted(rows) == sorted((folder, name, 1) for folder, name in story.names)
+
+
+def _result(story: Story, folder: str, name: str) -> str:
+    return (story.home / "data" / "ipc" / folder / "results" / name).read_text()
+
+
+@pytest.mark.timeout(600)
+async def test_under_kills_each_command_acts_once_and_each_tick_has_one_row_and_one_answer(
+    tmp_path: Path,
+) -> None:
+    seed = int(os.environ.get("HALLPORTER_KILL_SEED") or random.SystemRandom().getrandbits(32))
+    sys.stderr.write(f"HALLPORTER_KILL_SEED={seed}\n")
+    home = tmp_path / "home"
+    story = Story(dice=random.Random(seed), home=home)
+    settings(
+        home,
+        f"""
+        [host]
+        log_level = "debug"
+        max_concurrent_containers = 3
+        [agent]
+        kind = "command"
+        command = ["{interpreter()}", "{LEDGER}"]
+        """,
+    )
+    async with running(home) as host:
+        await prepare(host, story)
+    points = [POINTS[number % len(POINTS)] for number in range(COMMANDS // BURST)]
+    story.dice.shuffle(points)
+    for point in points:
+        await one_round(story, point)
+    async with running(home) as host:
+        await judge(host, story)
+    await no_process_left(story.home)
