@@ -128,6 +128,10 @@ class Messages(Protocol):
         """What the agent said to the message with this number."""
         ...
 
+    def sent(self, chat: ChatId, after: int, since: datetime) -> Sequence[str]:
+        """The texts past `after` that agents sent by a command, from a moment on, in order."""
+        ...
+
     def counts(self) -> Mapping[str, int]:
         """People's messages that are still open, by state."""
         ...
@@ -150,6 +154,10 @@ class Turns(Protocol):
 
     def given(self, chat: ChatId, seq: int) -> Sequence[Turn]:
         """The turns whose agent was given this message, in order."""
+        ...
+
+    def of_tick(self, chat: ChatId, tick: Tick) -> Sequence[Turn]:
+        """The turns that served it, in order."""
         ...
 
     def notes(self, turns: Sequence[TurnId]) -> Sequence[Note]: ...
@@ -177,6 +185,10 @@ class Outbox(Protocol):
     def save_part(self, number: int, index: int, part: Part) -> None: ...
     def finish(self, number: int, state: Delivery, why: str) -> None: ...
     def of_messages(self, messages: Sequence[MessageId]) -> Sequence[Outgoing]: ...
+    def said_as(self, chat: ChatId, message_id: str) -> MessageId | None:
+        """The message of ours that went to this chat under a network's id, whole or in part."""
+        ...
+
     def remove_all(self, chat: ChatId) -> None: ...
     def counts(self) -> Mapping[str, int]:
         """Rows that were not sent, by state."""
@@ -211,8 +223,11 @@ class Tasks(Protocol):
     def all(self) -> Sequence[Task]: ...
     def of_folder(self, folder: Folder) -> Sequence[Task]: ...
     def due(self, now: datetime, limit: int) -> Sequence[Task]:
-        """Whose next time has come, earliest first; held until the end of the transaction, and
-        those that another host holds are left out."""
+        """Whose next time has come, earliest first."""
+        ...
+
+    def counts(self) -> Mapping[str, int]:
+        """By status."""
         ...
 
     def next_at(self) -> datetime | None:
@@ -229,12 +244,20 @@ class Tasks(Protocol):
         """The earliest tick of a chat that is due and not taken up."""
         ...
 
-    def ticks(self, task: TaskId, limit: int) -> Sequence[Tick]:
-        """The newest first."""
+    def waiting(self, task: Task) -> int:
+        """How many ticks of a task are due and not taken up."""
+        ...
+
+    def ticks(self, task: TaskId, limit: int, before: datetime | None = None) -> Sequence[Tick]:
+        """The newest first, of those due before a time or of all."""
         ...
 
     def skip_waiting(self, task: TaskId, why: str) -> None:
         """Those that are due and not taken up will not run."""
+
+    def given_up(self, failures: int) -> Sequence[Task]:
+        """Those that are paused after so many failures in a row."""
+        ...
 
 
 class Commands(Protocol):

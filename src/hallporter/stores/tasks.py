@@ -10,7 +10,7 @@ from hallporter.domain.task import ContextMode, Misfire, Status, Task, Tick, Tic
 from hallporter.stores.columns import maybe_time_out, time_in, time_out
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from hallporter.stores.queries import Row, Run
@@ -52,6 +52,9 @@ class SqlTasks:
     def due(self, now: datetime, limit: int) -> Sequence[Task]:
         return [_task(row) for row in self._run("task_due", now=time_in(now), limit=limit)]
 
+    def counts(self) -> Mapping[str, int]:
+        return {row["status"]: row["count"] for row in self._run("task_counts")}
+
     def next_at(self) -> datetime | None:
         return maybe_time_out(self._run("task_next_at")[0]["next_at"])
 
@@ -69,11 +72,19 @@ class SqlTasks:
         rows = self._run("tick_waiting", chat=chat)
         return _tick(rows[0]) if rows else None
 
-    def ticks(self, task: TaskId, limit: int) -> Sequence[Tick]:
-        return [_tick(row) for row in self._run("tick_all", task=task, limit=limit)]
+    def waiting(self, task: Task) -> int:
+        rows = self._run("tick_count_waiting", task=task.id, chat=task.chat)
+        return int(rows[0]["count"])
+
+    def ticks(self, task: TaskId, limit: int, before: datetime | None = None) -> Sequence[Tick]:
+        values = {"task": task, "limit": limit, "before": time_in(before)}
+        return [_tick(row) for row in self._run("tick_all", **values)]
 
     def skip_waiting(self, task: TaskId, why: str) -> None:
         self._run("tick_skip_waiting", task=task, why=why)
+
+    def given_up(self, failures: int) -> Sequence[Task]:
+        return [_task(row) for row in self._run("task_given_up", failures=failures)]
 
 
 def _changing(task: Task) -> dict[str, object]:

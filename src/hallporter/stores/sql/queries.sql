@@ -119,6 +119,11 @@ WHERE chat = :chat AND kind = 'reply' AND seq > :seq
     AND covers_after < :seq AND covers_through >= :seq
 ORDER BY seq;
 
+-- name: message_sent
+SELECT text FROM messages
+WHERE chat = :chat AND seq > :after AND kind = 'reply' AND ext_id LIKE 'cmd:%' AND at >= :since
+ORDER BY seq;
+
 -- name: message_counts
 SELECT state, COUNT(*) AS count FROM messages
 WHERE state IN ('waiting', 'queued', 'running', 'failed') GROUP BY state;
@@ -152,6 +157,9 @@ SELECT * FROM turns WHERE outcome IS NULL ORDER BY started_at;
 
 -- name: turn_given
 SELECT * FROM turns WHERE chat = :chat AND cursor < :seq AND piped >= :seq ORDER BY epoch;
+
+-- name: turn_of_tick
+SELECT * FROM turns WHERE chat = :chat AND task = :task AND due = :due ORDER BY epoch;
 
 -- name: turn_notes
 SELECT * FROM turn_notes WHERE turn = :turn ORDER BY number;
@@ -195,6 +203,10 @@ UPDATE outbox SET state = :state, why = :why WHERE number = :number;
 
 -- name: outbox_of_message
 SELECT * FROM outbox WHERE message = :message;
+
+-- name: outbox_said_as
+SELECT o.message FROM outbox_parts p JOIN outbox o ON o.number = p.outbox
+WHERE p.message_id = :message_id AND o.chat = :chat LIMIT 1;
 
 -- name: outbox_remove_parts
 DELETE FROM outbox_parts WHERE outbox IN (SELECT number FROM outbox WHERE chat = :chat);
@@ -420,8 +432,14 @@ SELECT * FROM tasks WHERE folder = :folder ORDER BY created_at, id;
 -- name: task_due
 SELECT * FROM tasks WHERE next_at <= :now ORDER BY next_at, id LIMIT :limit;
 
+-- name: task_counts
+SELECT status, COUNT(*) AS count FROM tasks GROUP BY status ORDER BY status;
+
 -- name: task_next_at
 SELECT MIN(next_at) AS next_at FROM tasks WHERE next_at IS NOT NULL;
+
+-- name: task_given_up
+SELECT * FROM tasks WHERE failures > 0 AND failures >= :failures AND status = 'paused' ORDER BY id;
 
 -- name: tick_add
 INSERT INTO firings (task, due, chat, state, why, started_at, ended_at, attempts)
@@ -440,8 +458,12 @@ WHERE task = :task AND due = :due;
 -- name: tick_waiting
 SELECT * FROM firings WHERE chat = :chat AND state = 'due' ORDER BY due, task LIMIT 1;
 
+-- name: tick_count_waiting
+SELECT COUNT(*) AS count FROM firings WHERE chat = :chat AND state = 'due' AND task = :task;
+
 -- name: tick_all
-SELECT * FROM firings WHERE task = :task ORDER BY due DESC LIMIT :limit;
+SELECT * FROM firings WHERE task = :task AND (:before IS NULL OR due < :before)
+ORDER BY due DESC LIMIT :limit;
 
 -- name: tick_skip_waiting
 UPDATE firings SET state = 'skipped', why = :why WHERE task = :task AND state = 'due';
