@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
@@ -97,6 +97,14 @@ class Channel(Protocol):
         final."""
 
     async def typing(self, chat: ChatId, *, is_typing: bool) -> None: ...
+
+
+@runtime_checkable
+class Refreshing(Protocol):
+    """A channel whose network can be asked which chats there are."""
+
+    async def refresh(self) -> None:
+        """Tells of each by `on_chat`; returns when all are told."""
 
 
 # --- agents -------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def remove(path: Path) -> None:
         if not is_folder:
             os.unlink(path.name, dir_fd=parent)
             return
-        _open_up(parent, path.name)
+        open_up(parent, path.name)
         with opened(path.name, parent) as folder:
             empty(folder)
         os.rmdir(path.name, dir_fd=parent)
@@ -60,18 +60,18 @@ def _remove(top: int, name: str) -> None:
     if not is_directory(top, name):
         os.unlink(name, dir_fd=top)
         return
-    _open_up(top, name)
+    open_up(top, name)
     with opened(name, top) as folder:
         for inner in os.listdir(folder):  # noqa: PTH208  a handle, not a path
             if is_directory(folder, inner):
-                _open_up(folder, inner)
+                open_up(folder, inner)
                 os.rename(inner, secrets.token_hex(16), src_dir_fd=folder, dst_dir_fd=top)
             else:
                 os.unlink(inner, dir_fd=folder)
     os.rmdir(name, dir_fd=top)
 
 
-def _open_up(parent: int, name: str) -> None:
+def open_up(parent: int, name: str) -> None:
     """A folder that its owner has closed to themselves can be neither read nor moved."""
     place = os.open(name, _PLACE, dir_fd=parent)
     try:

@@ -138,6 +138,9 @@ async def _open_up(rooms: Rooms, loaded: Loaded) -> None:
     recovered = await rooms.store.write(rooms.clerk.recover)
     if recovered:
         log.warning("turns.recovered", count=recovered)
+    claimed = await rooms.mailroom.recover()
+    if claimed:
+        log.warning("commands.recovered", count=claimed)
 
 
 async def _live(
@@ -160,8 +163,10 @@ async def _live(
     )
     living = tasks.create_task(rooms.agents.serve(), name="agents")
     delivering = tasks.create_task(rooms.delivery.serve(), name="delivery")
+    mail = tasks.create_task(rooms.mailroom.serve(), name="mailroom")
     tasks.create_task(rooms.metrics.follow(rooms.feed), name="metrics")
     rounds = tasks.create_task(rooms.rounds.serve(), name="rounds")
+    scheduling = tasks.create_task(rooms.scheduler.serve(), name="scheduler")
     running = tasks.create_task(rooms.engine.serve(rooms.exchange.run), name="engine")
     answering = tasks.create_task(server.serve(sockets=[door]), name="http")
     url = _url(door)
@@ -176,10 +181,13 @@ async def _live(
     log.info("ending")
     rooms.feed.close()  # open streams would hold the server back
     server.should_exit = True
+    scheduling.cancel()
     await rooms.engine.stop(_DRAIN)
     await running
     rooms.agents.close()
     await living
+    rooms.mailroom.close()
+    await mail
     delivering.cancel()
     rounds.cancel()
     await answering

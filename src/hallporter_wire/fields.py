@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TypeGuard
+from datetime import UTC
+from typing import TYPE_CHECKING, TypeGuard
 
 from hallporter_wire.errors import WireError
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 # Half a surrogate pair has no UTF-8 and PostgreSQL refuses NUL: neither may enter the house.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
+_LARGE = 10**100
 
 
 def clean(text: str) -> str:
@@ -26,6 +31,17 @@ def dump(value: object) -> str:
 def present(fields: dict[str, object]) -> dict[str, object]:
     """The fields that have a value: the documents' optional fields are absent, never null."""
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def camel(name: str) -> str:
+    """A name as 000 spells it: `next_run` is `nextRun`."""
+    first, *rest = name.split("_")
+    return first + "".join(word.title() for word in rest)
+
+
+def instant(at: datetime) -> str:
+    """A moment as both dialects write it."""
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def encode(fields: dict[str, object]) -> bytes:
@@ -96,9 +112,22 @@ class Fields:
             raise _mismatch(name, "an object of strings", value)
         return {clean(key): _member(name, item) for key, item in value.items()}
 
+    def mapping(self, name: str) -> dict[str, object]:
+        """An object whose values nobody looked at, empty when absent."""
+        value = self._values.get(name)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise _mismatch(name, "an object", value)
+        return {clean(key): item for key, item in value.items()}
+
     def any(self, name: str) -> object:
         """Whatever stands there, unchecked; None when absent."""
         return self._values.get(name)
+
+    def all(self) -> dict[str, object]:
+        """Everything, unchecked."""
+        return dict(self._values)
 
 
 def is_sequence_number(value: object) -> TypeGuard[int]:
@@ -122,6 +151,8 @@ def _kind(value: object) -> str:
             return "null"
         case bool():
             return "a boolean"
+        case int() if abs(value) > _LARGE:  # what has no float cannot be written as one
+            return "a huge number"
         case int() | float():
             return f"the number {value:.12g}"
         case str():

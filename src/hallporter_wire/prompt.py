@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from hallporter_wire.errors import WireError
+from hallporter_wire.fields import instant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,18 +34,20 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What the agent should know beside the words; `attempt` counts from 1 (R16)."""
+    """What the agent should know beside the words; `attempt` counts from 1 (R16), `sent` is what
+    earlier attempts have said by `send_message` (R13)."""
 
     now: datetime
     timezone: str
     attempt: int
     omitted: int
+    sent: Sequence[str] = ()
 
 
 def format_prompt(utterances: Sequence[Utterance], context: Context) -> str:
     """The context line, then the messages, then nothing."""
     lines = [
-        f'  <message sender="{_attribute(said.sender)}" time="{_instant(said.at)}">'
+        f'  <message sender="{_attribute(said.sender)}" time="{instant(said.at)}">'
         f"{_text(said.text)}</message>"
         for said in utterances
     ]
@@ -60,7 +62,7 @@ def format_task(text: str, context: Context) -> str:
 def format_messages(utterances: Sequence[Utterance]) -> list[str]:
     """The same messages as the entries of `messages[]`."""
     return [
-        f'<message id="{_attribute(said.id)}" timestamp="{_instant(said.at)}"'
+        f'<message id="{_attribute(said.id)}" timestamp="{instant(said.at)}"'
         f' sender="{_attribute(said.sender)}" role="user">\n{_text(said.text)}\n</message>'
         for said in utterances
     ]
@@ -72,14 +74,13 @@ def _context_line(context: Context) -> str:
     except (OSError, ValueError, KeyError) as error:
         raise WireError(f"{context.timezone!r} is no time zone", field="timezone") from error
     now = context.now.astimezone(zone).isoformat(timespec="seconds")
-    return (
+    start = (
         f'<context now="{now}" timezone="{_attribute(context.timezone)}"'
-        f' attempt="{context.attempt}" omitted="{context.omitted}"/>'
+        f' attempt="{context.attempt}" omitted="{context.omitted}"'
     )
-
-
-def _instant(at: datetime) -> str:
-    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+    # Escaped like attributes, so that it stays one line whatever was sent.
+    sent = "".join(f"<sent>{_attribute(text)}</sent>" for text in context.sent)
+    return f"{start}>{sent}</context>" if sent else f"{start}/>"
 
 
 def _text(raw: str) -> str:

@@ -158,7 +158,7 @@ def _link_of_the_name_aside(place: Path, treasure: Path) -> None:
     (place / f".{NAME}.tmp").symlink_to(treasure / "gold")
 
 
-SPOILERS = [_link, _file, _nothing, _folder_of_the_name, _link_of_the_name_aside]
+SPOILERS = [_link, _file, _nothing, _folder_of_the_name]
 
 
 @pytest.mark.rule("R7")
@@ -177,7 +177,17 @@ def test_a_spoilt_tray_takes_nothing_and_leads_nowhere(
 
 
 @pytest.mark.rule("R7")
-@pytest.mark.parametrize("spoil", SPOILERS)
+def test_a_link_in_the_place_of_a_file_to_be_leads_nowhere(ipc: Path, treasure: Path) -> None:
+    _link_of_the_name_aside(ipc / "input", treasure)
+
+    Tray(ipc).put(NAME, b"words")
+
+    assert is_untouched(treasure)
+    assert (ipc / "input" / NAME).read_bytes() == b"words"
+
+
+@pytest.mark.rule("R7")
+@pytest.mark.parametrize("spoil", [*SPOILERS, _link_of_the_name_aside])
 def test_a_spoilt_tray_is_put_right_for_the_next_agent(
     ipc: Path, treasure: Path, spoil: Callable[[Path, Path], None]
 ) -> None:

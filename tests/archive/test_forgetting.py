@@ -81,6 +81,7 @@ async def test_texts_turns_session_and_files_are_gone_and_counted(porter: Porter
         "messages": 2,
         "turns": 1,
         "sent_replies": 1,
+        "tasks": 0,
         "sessions": 1,
         "files": 3,
     }

@@ -18,12 +18,23 @@ from hallporter.domain.backlog import Waiting
 from hallporter.domain.chat import Chat, ChatSeen
 from hallporter.domain.errors import ConflictError, FencedError, HallporterError, NotFoundError
 from hallporter.domain.group import Group
-from hallporter.domain.ids import ChatId, Folder, MessageId, Pool, SessionId, TokenId, TurnId
+from hallporter.domain.ids import (
+    ChatId,
+    Folder,
+    MessageId,
+    Pool,
+    SessionId,
+    TaskId,
+    TokenId,
+    TurnId,
+)
 from hallporter.domain.message import OPEN_STATES, Kind, Message, State
 from hallporter.domain.notice import Failing, Notice, Undelivered
 from hallporter.domain.outbox import Delivery, Outgoing, Part
 from hallporter.domain.portion import PAGE_SIZE
 from hallporter.domain.removal import Reason, Removal
+from hallporter.domain.schedule import Schedule, Type
+from hallporter.domain.task import ContextMode, Misfire, Status, Task, Tick, TickState
 from hallporter.domain.token import Role, Token
 from hallporter.domain.turn import Note, Outcome, Turn, What
 from hallporter.domain.visit import Link, Session
@@ -750,6 +761,18 @@ async def test_the_database_itself_holds_head_and_piped_above_the_cursor(store: 
 # --- outbox --------------------------------------------------------------------------------------
 
 
+async def test_words_of_ours_are_found_by_every_id_they_went_out_under(store: Store) -> None:
+    await store.write(lambda tx: tx.outbox.put(outgoing("k", parts=2)))
+
+    found = await store.read(
+        lambda tx: [
+            tx.outbox.said_as(chat, name)
+            for chat, name in ((CHAT, "k.0"), (CHAT, "k.1"), (CHAT, "k.2"), (OTHER, "k.0"))
+        ]
+    )
+    assert found == ["m_1", "m_1", None, None]
+
+
 async def test_a_key_is_written_once(store: Store) -> None:
     assert await store.write(lambda tx: tx.outbox.put(outgoing("k", parts=2)))
     assert not await store.write(lambda tx: tx.outbox.put(outgoing("k", parts=3)))
@@ -1019,12 +1042,220 @@ async def test_a_forgotten_chat_keeps_its_row_and_its_neighbours_keep_all(store:
         tx.outbox.put(outgoing("k1", parts=2))
         tx.outbox.put(outgoing("k2", chat=OTHER))
 
+        add_task(tx, 1)
+        add_ticks(tx, tick())
+        add_task(tx, 2, chat=OTHER)
+
     await store.write(fill)
     counts = await store.write(lambda tx: tx.removals.forget(CHAT))
-    assert counts == {"messages": 1, "turns": 1, "sent_replies": 1}
+    assert counts == {"messages": 1, "turns": 1, "sent_replies": 1, "tasks": 1}
+    assert [task.id for task in await store.read(lambda tx: tx.tasks.all())] == ["task_2"]
     kept = await store.read(lambda tx: tx.chats.get(CHAT))
     assert kept is not None
     assert kept.head == 1
     assert await store.read(lambda tx: tx.messages.page(CHAT, 0, 9)) == []
     assert len(await store.read(lambda tx: tx.messages.page(OTHER, 0, 9))) == 1
     assert len(await store.read(lambda tx: tx.outbox.pending(OTHER, 9))) == 1
+
+
+# --- tasks ---------------------------------------------------------------------------------------
+
+TASK = Task(
+    id=TaskId("task_1"),
+    folder=Folder("family"),
+    chat=CHAT,
+    prompt="Say good morning.",
+    schedule=Schedule(type=Type.CRON, value="0 9 * * *", timezone="Europe/Berlin"),
+    context_mode=ContextMode.ISOLATED,
+    misfire=Misfire.ALL,
+    status=Status.ACTIVE,
+    anchor=START,
+    next_at=START + timedelta(hours=1),
+    created_at=START,
+    created_by="family",
+)
+
+
+def tick(minutes: int = 0, **changes: object) -> Tick:
+    due = START + timedelta(minutes=minutes)
+    made = Tick(task=TASK.id, due=due, chat=CHAT, state=TickState.DUE)
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def add_task(tx: Tx, number: int, **changes: object) -> None:
+    changes.setdefault("created_at", START + timedelta(seconds=number))
+    tx.tasks.add(replace(TASK, id=TaskId(f"task_{number}"), **changes))  # type: ignore[arg-type]
+
+
+def add_ticks(tx: Tx, *ticks: Tick) -> None:
+    for one in ticks:
+        assert tx.tasks.add_tick(one)
+
+
+async def test_a_task_comes_back_as_it_was_and_as_it_was_changed(store: Store) -> None:
+    await store.write(lambda tx: tx.tasks.add(TASK))
+    assert await store.read(lambda tx: tx.tasks.get(TASK.id)) == TASK
+    assert await store.read(lambda tx: tx.tasks.get(TaskId("task_9"))) is None
+    changed = replace(
+        TASK,
+        prompt="Say good night.",
+        schedule=Schedule(type=Type.INTERVAL, value="1000", timezone="UTC"),
+        context_mode=ContextMode.GROUP,
+        misfire=Misfire.SKIP,
+        status=Status.PAUSED,
+        anchor=START + timedelta(days=1),
+        next_at=None,
+        last_at=START,
+        failures=3,
+    )
+
+    await store.write(lambda tx: tx.tasks.save(changed))
+
+    assert await store.read(lambda tx: tx.tasks.get(TASK.id)) == changed
+
+
+async def test_an_id_has_one_task_and_only_an_active_one_has_a_next_time(store: Store) -> None:
+    await store.write(lambda tx: tx.tasks.add(TASK))
+
+    for wrong in (
+        TASK,
+        replace(TASK, id=TaskId("task_2"), chat=ChatId("fake:never-seen")),
+        replace(TASK, id=TaskId("task_2"), status=Status.PAUSED),
+    ):
+        with pytest.raises(ConflictError):
+            await store.write(lambda tx, wrong=wrong: tx.tasks.add(wrong))  # type: ignore[misc]
+
+
+async def test_tasks_are_listed_oldest_first_by_folder_and_counted_by_status(
+    store: Store,
+) -> None:
+    def fn(tx: Tx) -> None:
+        add_task(tx, 2)
+        add_task(tx, 1, status=Status.PAUSED, next_at=None)
+        add_task(tx, 3, folder=Folder("work"), chat=OTHER)
+
+    await store.write(fn)
+
+    everyone = await store.read(lambda tx: tx.tasks.all())
+    family = await store.read(lambda tx: tx.tasks.of_folder(Folder("family")))
+    assert [task.id for task in everyone] == ["task_1", "task_2", "task_3"]
+    assert [task.id for task in family] == ["task_1", "task_2"]
+    assert await store.read(lambda tx: tx.tasks.counts()) == {"active": 2, "paused": 1}
+
+
+async def test_due_tasks_come_earliest_first_and_no_more_than_asked(store: Store) -> None:
+    def fn(tx: Tx) -> None:
+        for number, minutes in ((1, 3), (2, 1), (3, 2), (4, 9)):
+            add_task(tx, number, next_at=START + timedelta(minutes=minutes))
+        add_task(tx, 5, status=Status.COMPLETED, next_at=None)
+
+    await store.write(fn)
+
+    now = START + timedelta(minutes=3)
+    due = await store.read(lambda tx: tx.tasks.due(now, 2))
+    everyone = await store.read(lambda tx: tx.tasks.due(now, 9))
+    assert [task.id for task in due] == ["task_2", "task_3"]
+    assert [task.id for task in everyone] == ["task_2", "task_3", "task_1"]
+    assert await store.read(lambda tx: tx.tasks.next_at()) == START + timedelta(minutes=1)
+
+
+async def test_without_an_active_task_there_is_no_next_time(store: Store) -> None:
+    await store.write(lambda tx: add_task(tx, 1, status=Status.PAUSED, next_at=None))
+
+    assert await store.read(lambda tx: tx.tasks.next_at()) is None
+
+
+async def test_a_due_time_has_one_row(store: Store) -> None:
+    await store.write(lambda tx: tx.tasks.add(TASK))
+
+    assert await store.write(lambda tx: tx.tasks.add_tick(tick()))
+    assert not await store.write(lambda tx: tx.tasks.add_tick(tick(why="again")))
+
+    assert await store.read(lambda tx: tx.tasks.ticks(TASK.id, 9)) == [tick()]
+
+
+async def test_a_tick_of_no_task_is_refused(store: Store) -> None:
+    with pytest.raises(ConflictError):
+        await store.write(lambda tx: tx.tasks.add_tick(tick()))
+
+
+async def test_a_tick_comes_back_as_it_was_changed(store: Store) -> None:
+    ran = tick(
+        state=TickState.LATE,
+        why="missed",
+        started_at=START + timedelta(minutes=2),
+        ended_at=START + timedelta(minutes=3),
+        attempts=2,
+    )
+
+    def fn(tx: Tx) -> None:
+        tx.tasks.add(TASK)
+        tx.tasks.add_tick(tick())
+        tx.tasks.save_tick(ran)
+
+    await store.write(fn)
+
+    assert await store.read(lambda tx: tx.tasks.tick(TASK.id, START)) == ran
+    assert await store.read(lambda tx: tx.tasks.tick(TASK.id, START + timedelta(1))) is None
+
+
+async def test_the_earliest_waiting_tick_of_a_chat_is_found(store: Store) -> None:
+    def fn(tx: Tx) -> None:
+        add_task(tx, 1)
+        add_task(tx, 2, chat=OTHER)
+        add_ticks(
+            tx,
+            tick(3),
+            tick(2),
+            tick(1, state=TickState.RUNNING),
+            tick(0, task=TaskId("task_2"), chat=OTHER),
+        )
+
+    await store.write(fn)
+
+    assert await store.read(lambda tx: tx.tasks.waiting_tick(CHAT)) == tick(2)
+    assert await store.read(lambda tx: tx.tasks.waiting(TASK)) == 2
+
+
+async def test_ticks_come_newest_first_and_go_on_before_a_time(store: Store) -> None:
+    def fn(tx: Tx) -> None:
+        tx.tasks.add(TASK)
+        add_ticks(tx, *(tick(minutes) for minutes in range(5)))
+
+    await store.write(fn)
+
+    newest = await store.read(lambda tx: tx.tasks.ticks(TASK.id, 2))
+    rest = await store.read(lambda tx: tx.tasks.ticks(TASK.id, 9, newest[-1].due))
+    assert newest == [tick(4), tick(3)]
+    assert rest == [tick(2), tick(1), tick(0)]
+
+
+async def test_only_ticks_that_wait_are_skipped(store: Store) -> None:
+    def fn(tx: Tx) -> None:
+        add_task(tx, 1)
+        add_task(tx, 2)
+        add_ticks(tx, tick(0, state=TickState.RAN), tick(1, state=TickState.RUNNING), tick(2))
+        add_ticks(tx, tick(2, task=TaskId("task_2")))
+        tx.tasks.skip_waiting(TASK.id, "paused")
+
+    await store.write(fn)
+
+    states = [
+        (one.state, one.why) for one in await store.read(lambda tx: tx.tasks.ticks(TASK.id, 9))
+    ]
+    other = await store.read(lambda tx: tx.tasks.ticks(TaskId("task_2"), 9))
+    assert states == [("skipped", "paused"), ("running", ""), ("ran", "")]
+    assert [one.state for one in other] == ["due"]
+
+
+async def test_a_removed_task_takes_its_ticks_along(store: Store) -> None:
+    def fn(tx: Tx) -> None:
+        tx.tasks.add(TASK)
+        add_ticks(tx, tick(0), tick(1))
+        tx.tasks.remove(TASK.id)
+
+    await store.write(fn)
+
+    assert await store.read(lambda tx: tx.tasks.get(TASK.id)) is None
+    assert await store.read(lambda tx: tx.tasks.ticks(TASK.id, 9)) == []
+    assert await store.read(lambda tx: tx.tasks.waiting_tick(CHAT)) is None

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from hallporter.doctor.boxes import DryStart
 from hallporter.doctor.examining import judge_rooms, mended, together
 from hallporter.domain.brief import AgentSettings, Fitness
 from hallporter.domain.errors import AgentFailedError, AgentRefusedError
+from hallporter.domain.extra_mount import ExtraMount
 from hallporter.domain.finding import Level, SweepBoxes, good, problem
 from hallporter.domain.group import Group
 from hallporter.domain.ids import ChatId, Folder
@@ -138,7 +140,13 @@ async def start(
             now=FakeClock().now(),
             timezone="UTC",
         )
-    return DryStart(folder="family", kind=settings.kind, trouble=seen.trouble, missing=seen.missing)
+    return DryStart(
+        folder="family",
+        kind=settings.kind,
+        trouble=seen.trouble,
+        missing=seen.missing,
+        notes=seen.notes,
+    )
 
 
 async def test_the_demo_agent_can_start(home: Home, sandbox: Sandbox) -> None:
@@ -189,6 +197,33 @@ async def test_settings_that_no_start_survives_are_told(home: Home, sandbox: San
     (found,) = boxes.judge_agents([boxes.refused("family", refused.value)])
     assert found.is_wrong
     assert "the whole home lies in it" in found.what
+
+
+async def test_a_mount_that_would_be_refused_is_told(home: Home, sandbox: Sandbox) -> None:
+    mount = ExtraMount(path="/srv", name="mine")
+    with pytest.raises(AgentRefusedError) as refused:
+        await start(home, sandbox, replace(command("cat"), mounts=(mount,)))
+    (found,) = boxes.judge_agents([boxes.refused("family", refused.value)])
+    assert found.is_wrong
+    assert f"{home.path}/policy/mounts.json, the allow-list of extra mounts, is missing" in (
+        found.what
+    )
+
+
+async def test_a_mount_that_is_less_than_was_asked_for_is_told(
+    home: Home, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (home.path / "policy").mkdir(exist_ok=True)
+    roots = [{"path": str(tmp_path / "notes"), "allowReadWrite": True}]
+    (home.path / "policy/mounts.json").write_text(json.dumps({"allowedRoots": roots}))
+    mount = ExtraMount(path=str(tmp_path / "notes"), name="mine", writable=True)
+
+    seen = await start(home, sandbox, replace(command("cat"), mounts=(mount,)))
+
+    (found,) = boxes.judge_agents([seen])
+    assert found.level is Level.WARNING
+    assert "mine is mounted read-only: only main may write to extra mounts" in found.what
 
 
 async def test_a_box_in_which_nothing_runs_is_told(home: Home, sandbox: Sandbox) -> None:
@@ -274,6 +309,8 @@ def report(*, channel: Health, is_engine_ok: bool) -> Report:
         failures=(),
         notices=(),
         groups=1,
+        tasks={},
+        next_tick=None,
         store=Health(ok=True),
     )
 

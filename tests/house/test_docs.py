@@ -12,7 +12,7 @@ import pytest
 from fastapi.routing import APIRoute
 from typer.main import get_command
 
-from hallporter.api import chats, doctor, forgetting, groups, house, notices, tokens
+from hallporter.api import chats, doctor, forgetting, groups, house, notices, tasks, tokens
 from hallporter.api import links as link_endpoints
 from hallporter.cli.main import app
 from hallporter.settings.keys import ALIASES, TABLES, dotted
@@ -169,6 +169,7 @@ def test_the_api_page_has_every_endpoint() -> None:
     routers = (
         chats.router,
         groups.router,
+        tasks.router,
         tokens.router,
         link_endpoints.router,
         doctor.router,

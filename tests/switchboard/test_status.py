@@ -39,6 +39,8 @@ def report(*failures: Turn) -> Report:
         failures=failures,
         notices=(),
         groups=1,
+        tasks={},
+        next_tick=None,
         store=Health(ok=True),
     )
 

@@ -11,14 +11,12 @@ import os
 from typing import TYPE_CHECKING
 
 from hallporter.domain.errors import AgentFailedError
-from hallporter.removal import empty, is_directory, opened
+from hallporter.placing import ensure_folder, place_file
+from hallporter.removal import empty, opened
 from hallporter_wire.follow_up import CLOSE
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_READABLE = 0o644  # the agent runs under another uid when the host is root
 
 
 class Tray:
@@ -30,20 +28,15 @@ class Tray:
     def empty(self) -> None:
         """Before a spawn: what an earlier agent left lying, whatever it made of the folder."""
         with opened(self._ipc) as ipc:
-            _ensure_directory(ipc, "input")
+            ensure_folder(ipc, "input")
             with opened("input", ipc) as tray:
                 empty(tray)
 
     def put(self, name: str, content: bytes) -> None:
-        """All of it or nothing: written aside, then renamed in."""
-        aside = f".{name}.tmp"
+        """All of it or nothing."""
         try:
             with opened(self._ipc) as ipc, opened("input", ipc) as tray:
-                with os.fdopen(os.open(aside, _NEW_FILE, _READABLE, dir_fd=tray), "wb") as file:
-                    file.write(content)
-                    # Not by its name, which may lead elsewhere by now.
-                    os.fchmod(file.fileno(), _READABLE)
-                os.rename(aside, name, src_dir_fd=tray, dst_dir_fd=tray)
+                place_file(tray, name, content)
         except OSError as error:
             raise AgentFailedError(f"the agent's input folder cannot be used: {error}") from error
 
@@ -68,12 +61,4 @@ def ensure_folders(ipc: Path, names: tuple[str, ...]) -> None:
     ipc.mkdir(parents=True, exist_ok=True)
     with opened(ipc) as handle:
         for name in names:
-            _ensure_directory(handle, name)
-
-
-def _ensure_directory(parent: int, name: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        if is_directory(parent, name):
-            return
-        os.unlink(name, dir_fd=parent)
-    os.mkdir(name, dir_fd=parent)
+            ensure_folder(handle, name)

@@ -18,6 +18,7 @@ from hallporter.api import (
     links,
     manual,
     notices,
+    tasks,
     tokens,
 )
 from hallporter.api.errors import Border
@@ -68,6 +69,7 @@ def create_app(desk: Desk, pages: Sequence[BaseRoute] = ()) -> FastAPI:
     for router in (
         chats.router,
         groups.router,
+        tasks.router,
         tokens.router,
         links.router,
         notices.router,

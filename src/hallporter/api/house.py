@@ -148,6 +148,8 @@ class StatusJson(BaseModel):
     is_ready: bool
     problems: list[str]
     groups: int
+    tasks: dict[str, int] = Field(description="Standing prompts by status.")
+    next_tick: datetime | None = Field(description="When the next one of them is due.")
     channels: list[ChannelJson]
     engine: EngineJson
     agents: list[AgentJson]
@@ -254,6 +256,8 @@ def _json(report: Report, usage: Usage, *, version: str, now: datetime) -> Statu
         is_ready=not problems,
         problems=problems,
         groups=report.groups,
+        tasks=dict(report.tasks),
+        next_tick=report.next_tick,
         channels=_channels(report),
         engine=EngineJson(
             ok=engine.ok,

@@ -20,6 +20,7 @@ from hallporter.cli import (
     logs,
     screen,
     status,
+    tasks,
     tokens,
 )
 from hallporter.cli.shell import Shell, shell_of
@@ -97,6 +98,7 @@ app.command("logs")(logs.show_logs)
 app.command("restore")(archive.restore)
 app.command("status")(status.show_status)
 app.add_typer(groups.app, name="groups")
+app.add_typer(tasks.app, name="tasks")
 app.add_typer(tokens.app, name="tokens")
 
 

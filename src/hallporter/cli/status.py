@@ -49,6 +49,8 @@ def _figures(status: Mapping[str, Any]) -> list[tuple[str, object]]:
     disk = f"{screen.size(storage['free'])} of {screen.size(storage['total'])}"
     return [
         ("groups", status["groups"]),
+        *((f"tasks {state}", count) for state, count in status["tasks"].items()),
+        *([("next tick", screen.moment(status["next_tick"]))] if status["next_tick"] else []),
         ("turns running", engine["running"]),
         ("chats waiting", engine["waiting"]),
         ("longest wait", "-" if oldest is None else f"{oldest:.1f} s"),

@@ -118,6 +118,12 @@ class StoreRefusedError(RefusedError):
     code = "STORE_REFUSED"
 
 
+class UnregisteredError(RefusedError):
+    """A request came from a folder that belongs to no group."""
+
+    code = "UNREGISTERED"
+
+
 class FencedError(RefusedError):
     """Another claim has taken the chat since; this one's writes no longer count."""
 

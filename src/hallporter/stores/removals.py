@@ -41,7 +41,9 @@ class SqlRemovals:
         self._run("forget_notes", chat=chat)
         turns = len(self._run("forget_turns", chat=chat))
         messages = len(self._run("forget_messages", chat=chat))
-        return {"messages": messages, "turns": turns, "sent_replies": outgoing}
+        self._run("forget_ticks", chat=chat)
+        tasks = len(self._run("forget_tasks", chat=chat))
+        return {"messages": messages, "turns": turns, "sent_replies": outgoing, "tasks": tasks}
 
     def old_messages(self, before: datetime, limit: int) -> Sequence[MessageId]:
         rows = self._run("old_messages", before=time_in(before), limit=limit)

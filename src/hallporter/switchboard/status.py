@@ -93,6 +93,8 @@ class Report:
     failures: Sequence[Turn]
     notices: Sequence[Notice]
     groups: int
+    tasks: Mapping[str, int]  # by status
+    next_tick: datetime | None
     store: Health
 
     @property
@@ -134,6 +136,8 @@ class _Read:
     failures: Sequence[Turn]
     notices: Sequence[Notice]
     groups: int
+    tasks: Mapping[str, int]
+    next_tick: datetime | None
 
 
 class Status:
@@ -170,6 +174,8 @@ class Status:
                 failures=tx.turns.failures(since),
                 notices=tx.notices.open(),
                 groups=tx.groups.count(),
+                tasks=tx.tasks.counts(),
+                next_tick=tx.tasks.next_at(),
             )
 
         read = await self._store.read(fn)
@@ -183,6 +189,8 @@ class Status:
             failures=read.failures,
             notices=read.notices,
             groups=read.groups,
+            tasks=read.tasks,
+            next_tick=read.next_tick,
             store=await self.store_health(),
         )
 

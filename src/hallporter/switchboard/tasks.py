@@ -175,9 +175,9 @@ class Tasks:
         if task.status is Status.COMPLETED:
             message = f"the task {id!r} is completed: there is nothing to pause"
             raise ConflictError(message, field="id", value=id)
-        paused = _paused(tx, task, "paused")
-        self._tell(tx, paused, "task.paused")
-        return paused
+        task = paused(tx, task, "paused")
+        self._tell(tx, task, "task.paused")
+        return task
 
     def resume(self, tx: Tx, id: TaskId) -> Task:
         """From now on: what was missed meanwhile is not made up for."""
@@ -267,26 +267,12 @@ def known_task(tx: Tx, id: str) -> Task:
     return task
 
 
-def pause_all(tx: Tx, folder: Folder, why: str) -> None:
-    """Nobody serves the folder any more."""
-    for task in tx.tasks.of_folder(folder):
-        if task.status is not Status.COMPLETED:
-            _paused(tx, task, why)
-        else:
-            tx.tasks.skip_waiting(task.id, why)
-
-
-def remove_all(tx: Tx, folder: Folder) -> None:
-    """With their ticks."""
-    for task in tx.tasks.of_folder(folder):
-        tx.tasks.remove(task.id)
-
-
-def _paused(tx: Tx, task: Task, why: str) -> Task:
-    paused = replace(task, status=Status.PAUSED, next_at=None)
-    tx.tasks.save(paused)
+def paused(tx: Tx, task: Task, why: str) -> Task:
+    """No more ticks; those that wait are skipped, and say why."""
+    task = replace(task, status=Status.PAUSED, next_at=None)
+    tx.tasks.save(task)
     tx.tasks.skip_waiting(task.id, why)
-    return paused
+    return task
 
 
 def _group(tx: Tx, folder: str) -> Group:

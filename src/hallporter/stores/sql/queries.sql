@@ -364,6 +364,12 @@ DELETE FROM turns WHERE chat = :chat RETURNING id;
 -- name: forget_messages
 DELETE FROM messages WHERE chat = :chat RETURNING id;
 
+-- name: forget_ticks
+DELETE FROM firings WHERE task IN (SELECT id FROM tasks WHERE chat = :chat);
+
+-- name: forget_tasks
+DELETE FROM tasks WHERE chat = :chat RETURNING id;
+
 -- name: old_messages
 SELECT m.id FROM messages m
 WHERE m.at < :before

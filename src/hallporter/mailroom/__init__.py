@@ -1,0 +1,1 @@
+"""The files between host and sandbox: requests come in, results and snapshots go out."""
