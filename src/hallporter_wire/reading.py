@@ -25,6 +25,7 @@ class Reading:
     now: datetime | None = None
     timezone: str = ""
     attempt: int = 1
+    sent: tuple[str, ...] = ()  # by earlier attempts
 
 
 def read_prompt(prompt: str) -> Reading:
@@ -39,6 +40,7 @@ def read_prompt(prompt: str) -> Reading:
         now=_moment(context.get("now", "")),
         timezone=context.get("timezone", ""),
         attempt=int(attempt) if attempt.isdecimal() else 1,
+        sent=tuple("".join(sent.itertext()) for sent in context.iter("sent")),
     )
 
 

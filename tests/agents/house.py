@@ -81,6 +81,7 @@ async def open_real_house(path: Path, *, sandbox: str = "process") -> AsyncItera
             agents=lambda _kind: agents,
             agent_of=lambda _group: house.settings[-1],
             channel_of=lambda chat: house.channel if house.channel.owns(chat) else None,
+            mail=house.mail,
             clock=house.clock,
             house=HouseFacts(assistant_name="Andy", timezone="Europe/Berlin"),
         )

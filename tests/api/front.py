@@ -24,18 +24,22 @@ from hallporter.engine.embedded import EmbeddedEngine
 from hallporter.stores.belongings import Belongings
 from hallporter.stores.feed import MemoryFeed
 from hallporter.stores.sqlite import SqliteStore, open_store
-from hallporter.switchboard.clerk import Clerk, Progress
+from hallporter.switchboard.clerk import Clerk
 from hallporter.switchboard.forgetting import Forgetting
 from hallporter.switchboard.groups import Groups
 from hallporter.switchboard.intake import Intake
 from hallporter.switchboard.notices import Notices
 from hallporter.switchboard.outbound import Outbound
+from hallporter.switchboard.progress import Progress
+from hallporter.switchboard.scheduler import Scheduler
 from hallporter.switchboard.sessions import Sessions
 from hallporter.switchboard.slash_lines import SlashLines
 from hallporter.switchboard.status import LiveAgentInfo, Status, Storage
 from hallporter.switchboard.story import Story
+from hallporter.switchboard.tasks import Tasks
 from hallporter.switchboard.tokens import Tokens
 from tests.fakes.channel import FakeChannel
+from tests.fakes.clerk import make_clerk
 from tests.fakes.clock import FakeClock
 from tests.fakes.ids import counting_id
 
@@ -48,7 +52,7 @@ if TYPE_CHECKING:
     from hallporter.domain.group import Group
     from hallporter.domain.ids import Folder
     from hallporter.ports import Channel
-    from hallporter.switchboard.clerk import Opened
+    from hallporter.switchboard.progress import Opened
 
 ADMIN = "hp_admin"
 STORAGE = Storage(database=1 << 20, groups=2048, logs=512, errors=1, free=1 << 30, total=4 << 30)
@@ -76,6 +80,7 @@ class Front:
     feed: MemoryFeed
     engine: EmbeddedEngine
     clerk: Clerk
+    scheduler: Scheduler
     clock: FakeClock
     web: WebChat
     residents: Residents
@@ -180,10 +185,11 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             new_id=counting_id,
             speaker="Andy",
         )
+        clerk = make_clerk(store=store, engine=engine, outbound=outbound, feed=feed, clock=clock)
         slash_lines = SlashLines(
             engine=engine,
             outbound=outbound,
-            feed=feed,
+            clerk=clerk,
             clock=clock,
             agent_of=agent_of,
             close_warm=lambda _chat: None,
@@ -197,6 +203,7 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             new_id=counting_id,
             channel_of=channel_of,
             slash_lines=slash_lines,
+            senders_of=lambda group: group.senders,
         )
         groups = Groups(
             store=store,
@@ -204,6 +211,8 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             channel_of=channel_of,
             check_agent=check_agent,
             refuse_fixed=lambda _folder, _values: None,
+            refuse_fixed_senders=lambda _folder, _change: None,
+            changed=lambda _folder: None,
             close_warm=lambda _chat: None,
             assistant_name="Andy",
         )
@@ -217,6 +226,7 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             storage=lambda: STORAGE,
             clock=clock,
         )
+        scheduler = Scheduler(store=store, engine=engine, clock=clock, changed=lambda _folder: None)
         desk = Desk(
             intake=intake,
             story=Story(store=store),
@@ -232,6 +242,15 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
                 clock=clock,
                 free_disk=lambda: 0,
                 min_free_disk=1,
+            ),
+            tasks=Tasks(
+                store=store,
+                engine=engine,
+                clock=clock,
+                new_id=counting_id,
+                timezone="Europe/Berlin",
+                poke=scheduler.poke,
+                changed=lambda _folder: None,
             ),
             forgetting=Forgetting(
                 store=store,
@@ -249,6 +268,7 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             web=web,
             channel_of=channel_of,
             kind_of=lambda group: agent_of(group).kind,
+            senders_of=lambda group: group.senders,
             dismiss=dismiss,
             purge=purge,
             assistant_name="Andy",
@@ -264,9 +284,8 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             store=store,
             feed=feed,
             engine=engine,
-            clerk=Clerk(
-                engine=engine, outbound=outbound, feed=feed, clock=clock, new_id=counting_id
-            ),
+            clerk=clerk,
+            scheduler=scheduler,
             clock=clock,
             web=web,
             residents=residents,

@@ -14,7 +14,6 @@ from hallporter.domain.message import Inbound
 from hallporter.engine.embedded import EmbeddedEngine
 from hallporter.stores.feed import MemoryFeed
 from hallporter.stores.sqlite import SqliteStore, open_store
-from hallporter.switchboard.clerk import Clerk
 from hallporter.switchboard.delivery import Delivery
 from hallporter.switchboard.exchange import Exchange
 from hallporter.switchboard.exchange import House as HouseFacts
@@ -25,8 +24,10 @@ from hallporter.switchboard.slash_lines import SlashLines
 from hallporter.switchboard.story import Story
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.channel import FakeChannel
+from tests.fakes.clerk import make_clerk
 from tests.fakes.clock import FakeClock
 from tests.fakes.ids import counting_id
+from tests.fakes.mail import FakeMail
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from hallporter.domain.group import Group
     from hallporter.domain.ids import Pool
     from hallporter.domain.message import Message
+    from hallporter.switchboard.clerk import Clerk
 
 CHAT = ChatId("fake:family")
 PATIENCE = 5.0  # seconds
@@ -65,6 +67,7 @@ class House:
     feed: MemoryFeed
     agent: ScriptedAgent
     channel: FakeChannel
+    mail: FakeMail
     clock: FakeClock
     settings: list[AgentSettings]
 
@@ -134,12 +137,17 @@ class House:
         await self.until(reached)
         return await self.fate(message)
 
+    async def a_while(self) -> None:
+        """What was set off had its chance, or nothing could ever be seen to happen; a turn that
+        runs may go on."""
+        for _ in range(_STEPS):
+            await asyncio.sleep(0)
+            await self.store.read(lambda tx: tx.chats.woken())
+
     async def idle(self) -> None:
         """No turn runs any more, and none is about to begin."""
         async with asyncio.timeout(PATIENCE):
-            # What was set off must get its chance first, or nothing could ever be seen to happen.
-            for _ in range(_STEPS):
-                await asyncio.sleep(0)
+            await self.a_while()
             while self.engine.health().running:  # noqa: ASYNC110  the engine tells nobody
                 await asyncio.sleep(0)
 
@@ -156,6 +164,7 @@ async def open_house(
     clock = clock or FakeClock()
     agent = ScriptedAgent()
     channel = FakeChannel()
+    mail = FakeMail()
     feed = MemoryFeed()
     new_id = counting_id
     settings = [SETTINGS]
@@ -178,10 +187,11 @@ async def open_house(
             new_id=new_id,
             speaker="Andy",
         )
+        clerk = make_clerk(store=store, engine=engine, outbound=outbound, feed=feed, clock=clock)
         slash_lines = SlashLines(
             engine=engine,
             outbound=outbound,
-            feed=feed,
+            clerk=clerk,
             clock=clock,
             agent_of=lambda _group: settings[-1],
             close_warm=agent.forgotten.append,
@@ -195,14 +205,15 @@ async def open_house(
             new_id=new_id,
             channel_of=channel_of,
             slash_lines=slash_lines,
+            senders_of=lambda group: group.senders,
         )
-        clerk = Clerk(engine=engine, outbound=outbound, feed=feed, clock=clock, new_id=new_id)
         exchange = Exchange(
             store=store,
             clerk=clerk,
             agents=lambda _kind: agent,
             agent_of=lambda _group: settings[-1],
             channel_of=channel_of,
+            mail=mail,
             clock=clock,
             house=HouseFacts(assistant_name="Andy", timezone="Europe/Berlin"),
         )
@@ -212,6 +223,8 @@ async def open_house(
             channel_of=channel_of,
             check_agent=lambda values: values,
             refuse_fixed=lambda _folder, _values: None,
+            refuse_fixed_senders=lambda _folder, _change: None,
+            changed=lambda _folder: None,
             close_warm=closing.append,
             assistant_name="Andy",
         )
@@ -235,6 +248,7 @@ async def open_house(
             feed=feed,
             agent=agent,
             channel=channel,
+            mail=mail,
             clock=clock,
             settings=settings,
         )

@@ -58,6 +58,7 @@ async def echoing(path: Path, *, slots: int = 5) -> AsyncIterator[tuple[House, E
             agents=lambda _kind: echo,
             agent_of=lambda _group: house.settings[-1],
             channel_of=lambda _chat: house.channel,
+            mail=house.mail,
             clock=house.clock,
             house=HouseFacts(assistant_name="Andy", timezone="UTC"),
         )

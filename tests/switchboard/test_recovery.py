@@ -18,10 +18,10 @@ from hallporter.domain.ids import MessageId
 from hallporter.domain.outbox import Outgoing, Part
 from hallporter.domain.turn import Turn
 from hallporter.ports import Store
-from hallporter.switchboard.clerk import Progress, Written
 from hallporter.switchboard.delivery import Delivery
 from hallporter.switchboard.exchange import Exchange
 from hallporter.switchboard.exchange import House as HouseFacts
+from hallporter.switchboard.progress import Progress, Written
 from tests.fakes.clock import START
 from tests.switchboard.house import CHAT, PATIENCE, House, open_house
 
@@ -74,6 +74,7 @@ async def turns_served(house: House, store: Store) -> AsyncIterator[None]:
         agents=lambda _kind: house.agent,
         agent_of=lambda _group: house.settings[-1],
         channel_of=lambda _chat: house.channel,
+        mail=house.mail,
         clock=house.clock,
         house=HouseFacts(assistant_name="Andy", timezone="UTC"),
     )

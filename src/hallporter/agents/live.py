@@ -43,6 +43,7 @@ class Patience:
     closing_marker: timedelta = timedelta(seconds=2)
     farewell: timedelta = timedelta(seconds=2)  # for its last words, after its end
     house: timedelta = timedelta(seconds=1.5)  # as `close`, when the whole house ends
+    task: timedelta = timedelta(seconds=10)  # from a task's result to `_close`
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +134,19 @@ class LiveAgent:
     def settings(self) -> AgentSettings:
         return self.brief.settings
 
+    @property
+    def may_rest(self) -> timedelta:
+        """How long it is kept between turns; a task's agent only for its last words."""
+        kept = self.settings.idle_timeout
+        return kept if self.brief.task is None else min(kept, self._patience.task)
+
     def can_serve(self, brief: Brief) -> bool:
-        """R9, R11: only directly after its own turn, in the same session, unchanged."""
+        """R7, R9, R11: never for a task or after one; only directly after its own turn, in the
+        same session, unchanged."""
         return (
             isinstance(self.state, Warm)
+            and brief.task is None
+            and self.brief.task is None
             and brief.epoch == self.epoch + 1
             and brief.session_no == self.brief.session_no
             and brief.settings == self.settings

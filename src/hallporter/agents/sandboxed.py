@@ -127,12 +127,13 @@ class SandboxedAgents:
         return await self._start(brief)
 
     async def _make_room(self, folder: Folder) -> None:
-        """R15: close the least recently used warm one; never wait for an idle timer."""
+        """R15: close the least recently used warm one, a task's before any other; never wait for
+        an idle timer."""
         while len(self._places) >= self._max_live or folder in self._places:
             self._changed.clear()
             warm = [agent for agent in self._live.values() if isinstance(agent.state, Warm)]
             if warm and folder not in self._places:
-                await min(warm, key=_resting_since).close()
+                await min(warm, key=_of_use).close()
             else:
                 await self._changed.wait()
         self._places.add(folder)
@@ -145,7 +146,8 @@ class SandboxedAgents:
             name = AgentId(f"hallporter-{folder}-{int(self._clock.now().timestamp() * 1000)}")
             tray, run_log = await asyncio.to_thread(lay_out, name, brief, equipment)
             try:
-                box = await sandbox.launch(launch_of(name, brief, equipment, sandbox))
+                launch = await asyncio.to_thread(launch_of, name, brief, equipment, sandbox)
+                box = await sandbox.launch(launch)
             except BaseException as error:
                 run_log.close(f"not started: {error}")
                 raise
@@ -189,7 +191,7 @@ class SandboxedAgents:
             await agent.rested.wait()
             if not isinstance(state := agent.state, Warm):
                 return
-            left = state.since + agent.settings.idle_timeout - self._clock.now()
+            left = state.since + agent.may_rest - self._clock.now()
             if left.total_seconds() <= 0:
                 log.info("agent.idle", agent=agent.name)
                 await agent.close()
@@ -210,5 +212,6 @@ class SandboxedAgents:
         self._tasks.create_task(work, name=name)
 
 
-def _resting_since(agent: LiveAgent) -> float:
-    return agent.state.since.timestamp() if isinstance(agent.state, Warm) else 0.0
+def _of_use(agent: LiveAgent) -> tuple[bool, float]:
+    since = agent.state.since.timestamp() if isinstance(agent.state, Warm) else 0.0
+    return (agent.brief.task is None, since)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hallporter_wire.follow_up import FollowUp, encode_follow_up
-from hallporter_wire.prompt import Context, Utterance, format_messages, format_prompt
+from hallporter_wire.prompt import (
+    Context,
+    Utterance,
+    format_messages,
+    format_prompt,
+    format_task,
+)
 from hallporter_wire.stdin import AgentInput, encode_input
 
 if TYPE_CHECKING:
@@ -16,17 +23,26 @@ if TYPE_CHECKING:
 
 def stdin_of(brief: Brief) -> bytes:
     """The one object an agent is started with."""
-    batch = brief.batch
+    batch, task = brief.batch, brief.task
     utterances = _utterances(batch)
+    context = replace(_context(brief, batch, brief.now), sent=brief.sent)
     return encode_input(
         AgentInput(
-            prompt=format_prompt(utterances, _context(brief, batch, brief.now)),
+            prompt=(
+                format_prompt(utterances, context)
+                if task is None
+                else format_task(task.prompt, context)
+            ),
             session_id=brief.session_id,
             group_folder=brief.group.folder,
             chat_jid=brief.chat,
             is_main=brief.group.is_main,
+            is_scheduled_task=task is not None,
             assistant_name=brief.assistant_name,
             messages=tuple(format_messages(utterances)),
+            tasks_snapshot=brief.snapshots.tasks,
+            groups_snapshot=brief.snapshots.groups,
+            task_context=None if task is None else task.prompt,
             through=batch.through,
         )
     )

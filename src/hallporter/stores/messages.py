@@ -12,6 +12,7 @@ from hallporter.stores.columns import time_in, time_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from hallporter.stores.queries import Row, Run
 
@@ -113,6 +114,10 @@ class SqlMessages:
 
     def replies(self, chat: ChatId, seq: int) -> Sequence[Message]:
         return [_message(row) for row in self._run("message_replies", chat=chat, seq=seq)]
+
+    def sent(self, chat: ChatId, after: int, since: datetime) -> Sequence[str]:
+        rows = self._run("message_sent", chat=chat, after=after, since=time_in(since))
+        return [row["text"] for row in rows]
 
     def counts(self) -> Mapping[str, int]:
         return {row["state"]: row["count"] for row in self._run("message_counts")}

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from hallporter.domain.task import Tick
     from hallporter.stores.queries import Row, Run
 
 
@@ -63,6 +64,10 @@ class SqlTurns:
 
     def given(self, chat: ChatId, seq: int) -> Sequence[Turn]:
         return [_turn(row) for row in self._run("turn_given", chat=chat, seq=seq)]
+
+    def of_tick(self, chat: ChatId, tick: Tick) -> Sequence[Turn]:
+        rows = self._run("turn_of_tick", chat=chat, task=tick.task, due=time_in(tick.due))
+        return [_turn(row) for row in rows]
 
     def notes(self, turns: Sequence[TurnId]) -> Sequence[Note]:
         return [_note(row) for turn in turns for row in self._run("turn_notes", turn=turn)]

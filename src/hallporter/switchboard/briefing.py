@@ -1,4 +1,4 @@
-"""The backlog becomes what the agent is given."""
+"""The backlog becomes what the agent is given, with what it should know of earlier attempts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from hallporter.domain.reply import strip_internal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hallporter.books import Tx
+    from hallporter.domain.chat import Chat
     from hallporter.domain.message import Message
+    from hallporter.domain.turn import Turn
+
+_MOST_SENT = 20  # messages that an earlier attempt is reminded of, the newest
+_SENT_CHARACTERS = 500  # of each
 
 
 def to_batch(messages: Sequence[Message], omitted: int = 0) -> Batch:
@@ -27,4 +33,16 @@ def to_batch(messages: Sequence[Message], omitted: int = 0) -> Batch:
         ),
         through=messages[-1].seq,
         omitted=omitted,
+    )
+
+
+def sent_since(tx: Tx, chat: Chat, earlier: Sequence[Turn]) -> tuple[str, ...]:
+    """What agents sent by themselves since the first of these attempts (R13): their answers are
+    counted by the cursor, those words are not."""
+    if not earlier:
+        return ()
+    since = min(turn.started_at for turn in earlier)
+    said = tx.messages.sent(chat.id, chat.cursor, since)[-_MOST_SENT:]
+    return tuple(
+        text if len(text) <= _SENT_CHARACTERS else f"{text[:_SENT_CHARACTERS]}…" for text in said
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -17,7 +17,7 @@ from hallporter.domain.errors import (
     HallporterError,
     RefusedError,
 )
-from hallporter.switchboard.clerk import Progress
+from hallporter.switchboard.progress import Progress
 from hallporter.switchboard.typing import typing
 
 if TYPE_CHECKING:
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from hallporter.domain.group import Group
     from hallporter.domain.ids import ChatId
     from hallporter.domain.turn import Turn
-    from hallporter.ports import Agent, Channel, Clock, Seat, Signals, Store
-    from hallporter.switchboard.clerk import Clerk, Opened
+    from hallporter.ports import Agent, Channel, Clock, Mail, Seat, Signals, Store
+    from hallporter.switchboard.clerk import Clerk
+    from hallporter.switchboard.progress import Opened, Written
 
 log = structlog.get_logger(__name__)
 
@@ -52,6 +53,7 @@ class Exchange:
         agents: Callable[[str], Agent],
         agent_of: Callable[[Group], AgentSettings],
         channel_of: Callable[[ChatId], Channel | None],
+        mail: Mail,
         clock: Clock,
         house: House,
     ) -> None:
@@ -60,6 +62,7 @@ class Exchange:
         self._agents = agents
         self._agent_of = agent_of
         self._channel_of = channel_of
+        self._mail = mail
         self._clock = clock
         self._house = house
 
@@ -69,12 +72,22 @@ class Exchange:
         if opened is None:
             return
         with bound_contextvars(chat=chat, turn=opened.turn.id):
-            log.info("turn.claimed", attempt=opened.turn.attempt, lines=len(opened.batch.lines))
-            async with typing(self._channel_of(chat), chat, self._clock):
+            log.info(
+                "turn.claimed",
+                attempt=opened.turn.attempt,
+                lines=len(opened.batch.lines),
+                task=opened.turn.task,
+            )
+            # Nobody waits for what a task says, if it says anything at all.
+            channel = self._channel_of(chat) if opened.task is None else None
+            async with typing(channel, chat, self._clock):
                 await self._contained(opened, signals)
 
     async def late(self, block: LateBlock) -> None:
         """Words from an agent whose turn is over (R8)."""
+        group = await self._store.read(lambda tx: tx.groups.of_chat(block.chat))
+        if group is not None:
+            await self._mail.drain(group)
         await self._store.write(lambda tx: self._clerk.late(tx, block))
 
     async def _contained(self, opened: Opened, signals: Signals) -> None:
@@ -92,27 +105,13 @@ class Exchange:
     async def _converse(self, opened: Opened, signals: Signals) -> None:
         settings = self._agent_of(opened.group)
         agent = self._agents(settings.kind)
-        brief = Brief(
-            turn=opened.turn.id,
-            chat=opened.turn.chat,
-            group=opened.group,
-            settings=settings,
-            batch=opened.batch,
-            epoch=opened.turn.epoch,
-            attempt=opened.turn.attempt,
-            session_no=opened.turn.session_no,
-            session_id=opened.chat.session_id,
-            assistant_name=self._house.assistant_name,
-            now=self._clock.now(),
-            timezone=self._house.timezone,
-        )
-        async with agent.seat(brief) as seat:
+        async with agent.seat(await self._brief(opened, settings)) as seat:
             try:
                 async with asyncio.TaskGroup() as tasks:
-                    signalled = self._heed(opened.turn, seat, signals)
+                    signalled = self._heed(opened, seat, signals)
                     heeding = tasks.create_task(signalled, name=f"heed:{opened.turn.chat}")
                     try:
-                        await self._listen(opened.turn, seat, settings)
+                        await self._listen(opened, seat, settings)
                     finally:
                         heeding.cancel()
             except BaseExceptionGroup as group:
@@ -127,9 +126,30 @@ class Exchange:
                 seat.dismiss()
                 raise
 
-    async def _listen(self, turn: Turn, seat: Seat, settings: AgentSettings) -> None:
+    async def _brief(self, opened: Opened, settings: AgentSettings) -> Brief:
+        turn = opened.turn
+        return Brief(
+            turn=turn.id,
+            chat=turn.chat,
+            group=opened.group,
+            settings=settings,
+            batch=opened.batch,
+            epoch=turn.epoch,
+            attempt=turn.attempt,
+            session_no=turn.session_no,
+            session_id=None if opened.is_isolated else opened.chat.session_id,
+            assistant_name=opened.group.assistant_name or self._house.assistant_name,
+            now=self._clock.now(),
+            timezone=self._house.timezone,
+            task=opened.task,
+            snapshots=await self._mail.announce(opened.group),
+            sent=opened.sent,
+        )
+
+    async def _listen(self, opened: Opened, seat: Seat, settings: AgentSettings) -> None:
         """Until the turn ends; the hard limit runs from the last block."""
-        progress = Progress(covers=(turn.cursor, turn.cursor))
+        cursor = opened.turn.cursor
+        progress = Progress(covers=(cursor, cursor))
         limit = settings.timeout.total_seconds()
         loop = asyncio.get_running_loop()
         try:
@@ -141,46 +161,50 @@ class Exchange:
                             raise AgentFailedError(event.error or "the agent reported an error")
                         case Block():
                             log.debug("block.read", through=event.through, idle=event.idle)
-                            progress, is_end = await self._write_block(turn, seat, event, progress)
-                            if is_end:
+                            written = await self._write_block(opened, event, progress)
+                            progress = written.progress
+                            if not written.keeps_session:
+                                seat.dismiss()
+                            if written.is_end:
                                 return
                         case Exit():
-                            await self._write_exit(turn, event, progress)
+                            await self._write_exit(opened, event, progress)
                             return
         except TimeoutError as error:
             message = f"no answer within {round(limit)} s"
             raise AgentFailedError(message) from error
         raise AgentFailedError("the agent is gone")
 
-    async def _write_block(
-        self, turn: Turn, seat: Seat, block: Block, progress: Progress
-    ) -> tuple[Progress, bool]:
+    async def _write_block(self, opened: Opened, block: Block, progress: Progress) -> Written:
+        turn = opened.turn
+        if opened.is_isolated:
+            block = replace(block, session_id=None)
+        await self._mail.drain(opened.group)  # R12: what it sent first arrives first
         written = await self._store.write(lambda tx: self._clerk.block(tx, turn, block, progress))
         log.info(
             "block.committed", through=block.through, is_end=written.is_end, number=progress.blocks
         )
-        if not written.keeps_session:
-            seat.dismiss()
-        return written.progress, written.is_end
+        return written
 
-    async def _write_exit(self, turn: Turn, exit_: Exit, progress: Progress) -> None:
+    async def _write_exit(self, opened: Opened, exit_: Exit, progress: Progress) -> None:
+        await self._mail.drain(opened.group)
         coverage = Coverage(
             piped=exit_.taken, through=progress.covers[1], has_success=progress.has_success
         )
         if exit_failed(coverage, exit_.taken):
             raise AgentFailedError(exit_.why)
-        await self._store.write(lambda tx: self._clerk.end(tx, turn, progress))
+        await self._store.write(lambda tx: self._clerk.end(tx, opened.turn, progress))
         log.info("turn.ended_by_exit", code=exit_.code)
 
-    async def _heed(self, turn: Turn, seat: Seat, signals: Signals) -> None:
+    async def _heed(self, opened: Opened, seat: Seat, signals: Signals) -> None:
         """Follow-ups and the wish to stop, while the agent works."""
         while True:
             kinds = await signals.wait()
             if "stop" in kinds:
                 await seat.stop()
                 return
-            if seat.takes_more:
-                batch = await self._store.write(lambda tx: self._clerk.pipe(tx, turn))
+            if seat.takes_more and opened.task is None:
+                batch = await self._store.write(lambda tx: self._clerk.pipe(tx, opened.turn))
                 if batch is not None:
                     log.info("batch.piped", through=batch.through)
                     await seat.feed(batch)

@@ -11,6 +11,7 @@ from hallporter.domain.errors import NotFoundError
 from hallporter.domain.happening import TurnChanged
 from hallporter.domain.ids import ChatId
 from hallporter.domain.removal import Reason, Removal
+from hallporter.switchboard.orphans import cut_short
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -87,7 +88,9 @@ class Forgetting:
 
     def _stop(self, tx: Tx, turn: Turn) -> None:
         """Whoever still works writes under an epoch that no longer counts."""
-        took = self._clock.now() - turn.started_at
+        now = self._clock.now()
+        cut_short(tx, turn, "the chat was forgotten", now)
+        took = now - turn.started_at
         news = TurnChanged(chat=turn.chat, turn=turn.id, state="stopped", took=took)
         tx.after_commit(lambda: self._feed.publish(news))
         tx.after_commit(lambda: self._engine.signal(turn.chat, "stop"))

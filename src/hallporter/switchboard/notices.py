@@ -11,6 +11,7 @@ import structlog
 
 from hallporter.domain.notice import Cause, Failing, Notice, Undelivered, judge, where_to_tell
 from hallporter.domain.removal import told
+from hallporter.domain.task import MAX_FAILURES, TickState, excerpt
 from hallporter.switchboard.outbound import Words
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from hallporter.domain.ids import ChatId
     from hallporter.domain.notice import Verdict
     from hallporter.domain.removal import Removal
+    from hallporter.domain.task import Task
     from hallporter.ports import Channel, Clock, Store
     from hallporter.switchboard.outbound import Outbound
 
@@ -27,6 +29,7 @@ log = structlog.get_logger(__name__)
 
 _RECENT = timedelta(days=1)  # how long something that merely happened is shown
 _ENOUGH = 1.1  # times the least room: below that, a notice once raised stays
+_LOOK_BACK = 20  # ticks, for the one that tells why a task was paused
 _MIGRATED = "migrated"
 _SWEPT = "swept"
 _HAPPENED = (_MIGRATED, _SWEPT)
@@ -119,6 +122,7 @@ class Notices:
         known = {notice.key: notice for notice in tx.notices.all()}
         causes = [
             *(_failing(one) for one in tx.notices.failing()),
+            *(_given_up(tx, task) for task in tx.tasks.given_up(MAX_FAILURES)),
             *(_undelivered(one) for one in tx.notices.undelivered(now - _RECENT)),
             *self._disk(free),
             *(
@@ -147,6 +151,17 @@ def _failing(one: Failing) -> Cause:
         f" the next message tries again. What the agent printed is in groups/{one.folder}/logs."
     )
     return Cause(key=f"failing:{one.chat}", text=text, is_due=one.is_stuck)
+
+
+def _given_up(tx: Tx, task: Task) -> Cause:
+    failed = (t for t in tx.tasks.ticks(task.id, _LOOK_BACK) if t.state is TickState.FAILED)
+    last = next(failed, None)
+    why = (last.why.rstrip(".") if last is not None else "") or "it does not say why"
+    text = (
+        f"The task \"{excerpt(task.prompt)}\" of '{task.folder}' failed {task.failures} times in a"
+        f" row and is paused: {why}. Mend that, then say `hallporter tasks resume {task.id}`."
+    )
+    return Cause(key=f"task:{task.id}", text=text)
 
 
 def _undelivered(one: Undelivered) -> Cause:

@@ -6,10 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hallporter.domain.errors import AgentRefusedError
-from hallporter.domain.happening import TurnChanged
 from hallporter.domain.message import State
 from hallporter.domain.slash import SAYS, Slash
-from hallporter.domain.turn import Note, Outcome, What
 from hallporter.switchboard.outbound import Words
 
 if TYPE_CHECKING:
@@ -20,7 +18,8 @@ if TYPE_CHECKING:
     from hallporter.domain.group import Group
     from hallporter.domain.ids import ChatId
     from hallporter.domain.message import Message
-    from hallporter.ports import Clock, Engine, Feed
+    from hallporter.ports import Clock, Engine
+    from hallporter.switchboard.clerk import Clerk
     from hallporter.switchboard.outbound import Outbound
 
 
@@ -32,7 +31,7 @@ class SlashLines:
         *,
         engine: Engine,
         outbound: Outbound,
-        feed: Feed,
+        clerk: Clerk,
         clock: Clock,
         agent_of: Callable[[Group], AgentSettings],
         close_warm: Callable[[ChatId], None],
@@ -40,7 +39,7 @@ class SlashLines:
     ) -> None:
         self._engine = engine
         self._outbound = outbound
-        self._feed = feed
+        self._clerk = clerk
         self._clock = clock
         self._agent_of = agent_of
         self._close_warm = close_warm
@@ -68,7 +67,7 @@ class SlashLines:
         lines = [f"- `/{word}`: {says}" for word, says in SAYS.items()]
         needs = group.requires_trigger and not group.is_main
         how = f"Begin a message with `{group.trigger}`" if needs else "Write a message"
-        return "\n".join([f"{how} and {self._assistant_name} answers. I also understand:", *lines])
+        return "\n".join([f"{how} and {self._name(group)} answers. I also understand:", *lines])
 
     def _status(self, tx: Tx, group: Group) -> str:
         chat = tx.chats.lock(group.chat)
@@ -76,7 +75,10 @@ class SlashLines:
         turn = tx.turns.open_in(group.chat)
         if turn is not None:
             seconds = round((self._clock.now() - turn.started_at).total_seconds())
-            doing = f"an answer is being made, for {seconds} s"
+            what = "an answer is being made" if turn.task is None else "a task is being done"
+            doing = f"{what}, for {seconds} s"
+        elif chat.due_at is not None:
+            doing = "a task waits for its turn"
         elif chat.is_parked:
             doing = "the last tries failed; your next message tries again"
         elif chat.woken_at is not None:
@@ -99,44 +101,12 @@ class SlashLines:
         return f"agent: {settings.kind}, sandbox: {settings.sandbox}"
 
     def _stop(self, tx: Tx, line: Message) -> str:
-        """R10: one transaction; whoever still works writes under an epoch that no longer counts."""
-        now = self._clock.now()
-        chat = tx.chats.lock(line.chat)
+        """R10: in the transaction that stores the line."""
+        tx.chats.lock(line.chat)
         turn = tx.turns.open_in(line.chat)
         if turn is None:
             return self._drop_waiting(tx, line)
-        covered = tx.messages.mark(
-            chat.id,
-            after=chat.cursor,
-            through=turn.piped,
-            was=(State.RUNNING,),
-            state=State.STOPPED,
-            turn=turn.id,
-        )
-        tx.turns.save(replace(turn, outcome=Outcome.STOPPED, ended_at=now, why="/stop"))
-        tx.turns.note(
-            Note(
-                turn=turn.id,
-                at=now,
-                what=What.ENDED,
-                after=chat.cursor,
-                through=turn.piped,
-                why="/stop",
-            )
-        )
-        chat = replace(chat.settled(turn.piped), epoch=chat.epoch + 1, woken_at=None)
-        tx.chats.save(chat)
-        if tx.messages.first_waking(chat.id, chat.cursor) is not None:
-            self._engine.wake(tx, chat.id)
-        news = TurnChanged(
-            chat=chat.id,
-            turn=turn.id,
-            state="stopped",
-            covers=tuple(covered),
-            took=now - turn.started_at,
-        )
-        tx.after_commit(lambda: self._feed.publish(news))
-        tx.after_commit(lambda: self._engine.signal(chat.id, "stop"))
+        self._clerk.stop(tx, turn, "/stop")
         return "Stopped."
 
     def _drop_waiting(self, tx: Tx, line: Message) -> str:
@@ -158,7 +128,10 @@ class SlashLines:
         chat = tx.chats.lock(group.chat)
         tx.chats.save(chat.renewed())
         tx.after_commit(lambda: self._close_warm(group.chat))
-        return f"A fresh session begins: {self._assistant_name} no longer remembers what was said."
+        return f"A fresh session begins: {self._name(group)} no longer remembers what was said."
+
+    def _name(self, group: Group) -> str:
+        return group.assistant_name or self._assistant_name
 
 
 def _whoami(line: Message, group: Group) -> str:

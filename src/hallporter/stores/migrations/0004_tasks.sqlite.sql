@@ -20,6 +20,7 @@ CREATE TABLE tasks (
     CHECK (next_at IS NULL OR status = 'active')
 ) STRICT;
 CREATE INDEX tasks_next ON tasks (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX tasks_failing ON tasks (failures) WHERE failures > 0;
 CREATE INDEX tasks_folder ON tasks (folder);
 CREATE INDEX tasks_chat ON tasks (chat);
 
