@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,19 @@ class Workplace:
         return self.root / "group"
 
     @property
+    def ipc(self) -> Path:
+        """The files between this agent and the host."""
+        return self.root / "ipc"
+
+    @property
     def input(self) -> Path:
         """Where the host puts follow-ups."""
-        return self.root / "ipc" / "input"
+        return self.ipc / "input"
+
+
+def surrounding_workplace() -> Workplace:
+    """The workplace this process was started in."""
+    return Workplace(
+        root=Path(os.environ.get("HALLPORTER_WORKSPACE", "/workspace")),
+        sandbox=os.environ.get("HALLPORTER_SANDBOX", ""),
+    )

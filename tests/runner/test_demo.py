@@ -8,7 +8,10 @@ import pytest
 from hallporter_runner.agents import AgentError
 from hallporter_runner.demo.conversation import listen
 from hallporter_runner.demo.memory import Memory
-from hallporter_runner.demo.skills import Answer, Visit, answer_to
+from hallporter_runner.demo.skills import answer_to
+from hallporter_runner.demo.visit import Answer, Visit
+from hallporter_runner.mail import Mail
+from hallporter_runner.toolset import Toolset
 from hallporter_runner.workplace import Workplace
 from hallporter_wire.prompt import Context, Utterance, format_prompt
 
@@ -25,7 +28,16 @@ def prompt(*lines: tuple[str, str], attempt: int = 1) -> str:
 def ask(text: str, *, sender: str = "Mina", attempt: int = 1, raw: bool = False) -> Answer:
     prompts = (text if raw else prompt((sender, text), attempt=attempt),)
     workplace = Workplace(root=Path("/nowhere"), sandbox="bubblewrap")
-    return answer_to(Visit(name="Andy", talk=listen(prompts), seen=3, workplace=workplace))
+    return answer_to(
+        Visit(
+            name="Andy",
+            talk=listen(prompts),
+            seen=3,
+            workplace=workplace,
+            toolset=Toolset(Mail(workplace.ipc), is_main=True),
+            folder="main",
+        )
+    )
 
 
 def reply_to(text: str, *, sender: str = "Mina", attempt: int = 1, raw: bool = False) -> str:

@@ -172,6 +172,8 @@ def test_an_exception_is_an_error_block_and_a_trace_for_the_operator(
 ) -> None:
     runner = start("count to 3")
     runner.block()
+    runner.tell(1, "count to 2")
+    runner.block()  # from here on it watches the folder, and would not make it anew
     runner.input.rmdir()
     block = runner.block()
     assert block.status == "error"
@@ -183,7 +185,7 @@ def test_an_exception_is_an_error_block_and_a_trace_for_the_operator(
 
 def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
     run = subprocess.run([*DEMO[:-1], "oracle"], capture_output=True, check=False, text=True)
-    assert (run.returncode, run.stderr) == (2, "usage: python3 -m hallporter_runner {demo}\n")
+    assert (run.returncode, run.stderr) == (2, "usage: python3 -m hallporter_runner {demo,mcp}\n")
 
 
 def test_the_demo_agent_loads_nothing_heavy() -> None:

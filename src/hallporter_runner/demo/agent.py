@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 from hallporter_runner.demo.conversation import listen
 from hallporter_runner.demo.memory import Memory
-from hallporter_runner.demo.skills import Visit, answer_to
+from hallporter_runner.demo.skills import answer_to
+from hallporter_runner.demo.visit import Visit
+from hallporter_runner.mail import Mail
+from hallporter_runner.toolset import Toolset
 
 if TYPE_CHECKING:
     from hallporter_runner.agents import Batch
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 def open_agent(start: AgentInput, workplace: Workplace) -> DemoAgent:
     """The demo agent of one runner."""
     return DemoAgent(
-        name=start.assistant_name,
+        start=start,
         workplace=workplace,
         memory=Memory(workplace.group, session_id=start.session_id),
     )
@@ -29,8 +32,9 @@ def open_agent(start: AgentInput, workplace: Workplace) -> DemoAgent:
 class DemoAgent:
     """Answers by rule; remembers only how many messages the session has had."""
 
-    def __init__(self, *, name: str, workplace: Workplace, memory: Memory) -> None:
-        self._name = name
+    def __init__(self, *, start: AgentInput, workplace: Workplace, memory: Memory) -> None:
+        self._start = start
+        self._toolset = Toolset(Mail(workplace.ipc), is_main=start.is_main)
         self._workplace = workplace
         self._memory = memory
 
@@ -39,7 +43,16 @@ class DemoAgent:
         desk.session_id = self._memory.session_id
         talk = listen(batch.prompts)
         seen = self._memory.count(len(talk.heard))
-        visit = Visit(name=self._name, talk=talk, seen=seen, workplace=self._workplace)
+        visit = Visit(
+            name=self._start.assistant_name,
+            talk=talk,
+            seen=seen,
+            workplace=self._workplace,
+            toolset=self._toolset,
+            folder=self._start.group_folder,
+            is_main=self._start.is_main,
+            is_task=self._start.is_scheduled_task,
+        )
         answer = answer_to(visit)
         meanwhile = self._work(answer.seconds, desk)
         words = [*answer.parts]

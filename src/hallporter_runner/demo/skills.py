@@ -1,18 +1,17 @@
-"""What the demo agent understands, and what it answers: decisions only, nothing is done here."""
+"""What the demo agent understands, and what it answers."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
 
 from hallporter_runner.agents import AgentError
-from hallporter_runner.demo.conversation import Talk
+from hallporter_runner.demo.chats import CHATS
+from hallporter_runner.demo.reminders import REMINDERS, is_reminder, remind
 from hallporter_runner.demo.showcase import LONG_ANSWER
 from hallporter_runner.demo.surroundings import describe
-from hallporter_runner.workplace import Workplace
+from hallporter_runner.demo.visit import END, Answer, Skill, Visit, say
+from hallporter_runner.tools import ToolError
 
 _MOST_COUNTED = 100
 _MOST_PARTS = 5
@@ -32,68 +31,54 @@ Try one of these:
 - `work slowly for 20 seconds`, `count slowly to 10`: tell me more meanwhile, or `/stop` me
 - `answer in 2 parts`: two messages in a row
 - `say nothing`: I stay silent
+- `remind me in 2 minutes to stand up`, `remind me tomorrow at 9 to call Bob`
+- `every weekday at 9:30 what time is it?`, `every 5 minutes stretch`
+- `tasks`; with an id or words of one: `pause …`, `resume …`, `run …`, `cancel …`
+- in the main chat: `groups`, `tell family dinner is ready`, `register web:family as family`
 - `how many messages?`: what I remember of this session
 - `fail`, `fail once`, `crash`: see how trouble looks
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
-    """Everything an answer may depend on."""
-
-    name: str
-    talk: Talk
-    seen: int
-    workplace: Workplace
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What to say, in one or more parts; none is silence. First comes work of some seconds."""
-
-    parts: tuple[str, ...]
-    seconds: float = 0
-
-
-Skill: TypeAlias = Callable[[Visit, re.Match[str]], Answer]
-
-
 def answer_to(visit: Visit) -> Answer:
     """The answer to a visit's request; raises AgentError or SystemExit when asked for trouble."""
     text = visit.talk.request.text.strip()
-    for pattern, skill in _SKILLS:
+    if is_reminder(visit):
+        return remind(visit)
+    for pattern, skill in (*_SKILLS, *REMINDERS, *CHATS):
         if match := re.fullmatch(pattern, text, re.IGNORECASE | re.DOTALL):
-            return skill(visit, match)
-    return _no_idea(visit, text)
-
-
-def _say(*parts: str, seconds: float = 0) -> Answer:
-    return Answer(parts=parts, seconds=seconds)
+            try:
+                answer = skill(visit, match)
+            except ToolError as refusal:
+                return say(str(refusal))
+            if answer is not None:
+                return answer
+    return remind(visit) if visit.is_task else _no_idea(visit, text)
 
 
 def _greet(visit: Visit, _: re.Match[str]) -> Answer:
     sender = visit.talk.request.sender
-    return _say(
+    return say(
         f"Hello{', ' + sender if sender else ''}! I am {visit.name}, the demo agent: no model, "
         "no key, but a real sandbox around me. Say `help` to see what you can try."
     )
 
 
 def _help(_visit: Visit, _: re.Match[str]) -> Answer:
-    return _say(_HELP)
+    return say(_HELP)
 
 
 def _echo(_visit: Visit, match: re.Match[str]) -> Answer:
-    return _say(match["what"])
+    return say(match["what"])
 
 
 def _count(_visit: Visit, match: re.Match[str]) -> Answer:
-    return _say(_numbers(int(match["n"])))
+    return say(_numbers(int(match["n"])))
 
 
 def _count_slowly(_visit: Visit, match: re.Match[str]) -> Answer:
     number = int(match["n"])
-    return _say(_numbers(number), seconds=min(number, _MOST_COUNTED))
+    return say(_numbers(number), seconds=min(number, _MOST_COUNTED))
 
 
 def _numbers(last: int) -> str:
@@ -105,44 +90,44 @@ def _numbers(last: int) -> str:
 
 def _count_words(_visit: Visit, match: re.Match[str]) -> Answer:
     count = len(match["what"].split())
-    return _say("That is one word." if count == 1 else f"Those are {count} words.")
+    return say("That is one word." if count == 1 else f"Those are {count} words.")
 
 
 def _tell_time(visit: Visit, _: re.Match[str]) -> Answer:
     now, zone = visit.talk.now, visit.talk.timezone
     if now is None:
-        return _say(
+        return say(
             f"The host did not tell me the time. My own clock says {time.strftime('%H:%M')}."
         )
-    return _say(f"It is {now:%H:%M} on {now:%A}, {now.day} {now:%B %Y} ({zone}).")
+    return say(f"It is {now:%H:%M} on {now:%A}, {now.day} {now:%B %Y} ({zone}).")
 
 
 def _look_around(visit: Visit, _: re.Match[str]) -> Answer:
-    return _say(describe(visit.workplace))
+    return say(describe(visit.workplace))
 
 
 def _show_formatting(_visit: Visit, _: re.Match[str]) -> Answer:
-    return _say(LONG_ANSWER)
+    return say(LONG_ANSWER)
 
 
 def _work_slowly(_visit: Visit, match: re.Match[str]) -> Answer:
     seconds = min(int(match["n"] or "10"), _LONGEST_WORK)
     length = "one second" if seconds == 1 else f"{seconds} seconds"
-    return _say(f"Done: I worked for {length}.", seconds=seconds)
+    return say(f"Done: I worked for {length}.", seconds=seconds)
 
 
 def _answer_in_parts(_visit: Visit, match: re.Match[str]) -> Answer:
     count = max(1, min(int(match["n"]), _MOST_PARTS))
-    return _say(*(f"Part {number} of {count}." for number in range(1, count + 1)))
+    return say(*(f"Part {number} of {count}." for number in range(1, count + 1)))
 
 
 def _say_nothing(_visit: Visit, _: re.Match[str]) -> Answer:
-    return _say()
+    return say()
 
 
 def _remember(visit: Visit, _: re.Match[str]) -> Answer:
     messages = "one message" if visit.seen == 1 else f"{visit.seen} messages"
-    return _say(f"I have seen {messages} in this session. `/new` begins another.")
+    return say(f"I have seen {messages} in this session. `/new` begins another.")
 
 
 def _fail(_visit: Visit, _: re.Match[str]) -> Answer:
@@ -151,7 +136,7 @@ def _fail(_visit: Visit, _: re.Match[str]) -> Answer:
 
 def _fail_once(visit: Visit, _: re.Match[str]) -> Answer:
     if visit.talk.attempt > 1:
-        return _say(f"This is attempt {visit.talk.attempt}, and it works.")
+        return say(f"This is attempt {visit.talk.attempt}, and it works.")
     raise AgentError("The demo agent failed its first attempt because it was asked to.")
 
 
@@ -162,33 +147,32 @@ def _crash(_visit: Visit, _: re.Match[str]) -> Answer:
 def _no_idea(visit: Visit, text: str) -> Answer:
     gist = text if len(text) <= _GIST else f"{text[:_GIST]}…"
     quoted = "\n".join(f"> {line}" for line in gist.splitlines()) or "> (nothing)"
-    return _say(
+    return say(
         f"I read your message:\n\n{quoted}\n\nI am the demo agent and have no model to think about "
         "it with. Try `where are you?`, `count slowly to 10` or `show formatting`; `help` lists "
         f"the rest. (Message {visit.seen} of this session.)"
     )
 
 
-_END = r"\s*[.!?؟。]*"
 # The first that fits the whole request wins.
 _SKILLS: tuple[tuple[str, Skill], ...] = (
     (
-        rf"(hello|hi|hey|good (morning|day|evening)|hola|bonjour|مرحبا|你好)(,?\s+\w+)?{_END}",
+        rf"(hello|hi|hey|good (morning|day|evening)|hola|bonjour|مرحبا|你好)(,?\s+\w+)?{END}",
         _greet,
     ),
-    (rf"(help|what can you do|what can i try){_END}|\?*", _help),
+    (rf"(help|what can you do|what can i try){END}|\?*", _help),
     (r"echo\s+(?P<what>.+)", _echo),
-    (rf"count (up )?to (?P<n>\d{{1,9}}){_END}", _count),
-    (rf"count slowly to (?P<n>\d{{1,9}}){_END}", _count_slowly),
+    (rf"count (up )?to (?P<n>\d{{1,9}}){END}", _count),
+    (rf"count slowly to (?P<n>\d{{1,9}}){END}", _count_slowly),
     (r"count (the )?words in[:\s]+(?P<what>.+)", _count_words),
-    (rf"((what )?time( is it)?|what is the time){_END}", _tell_time),
-    (rf"(where are you|sandbox){_END}", _look_around),
-    (rf"(long|show (me )?(the )?formatting){_END}", _show_formatting),
-    (rf"work slowly( for (?P<n>\d{{1,9}}) ?s(ec(ond)?s?)?)?{_END}", _work_slowly),
-    (rf"answer in (?P<n>\d{{1,9}}) parts?{_END}", _answer_in_parts),
-    (rf"(say nothing|be quiet){_END}", _say_nothing),
-    (rf"how many messages( have you seen)?{_END}", _remember),
-    (rf"fail{_END}", _fail),
-    (rf"fail once{_END}", _fail_once),
-    (rf"crash{_END}", _crash),
+    (rf"((what )?time( is it)?|what is the time){END}", _tell_time),
+    (rf"(where are you|sandbox){END}", _look_around),
+    (rf"(long|show (me )?(the )?formatting){END}", _show_formatting),
+    (rf"work slowly( for (?P<n>\d{{1,9}}) ?s(ec(ond)?s?)?)?{END}", _work_slowly),
+    (rf"answer in (?P<n>\d{{1,9}}) parts?{END}", _answer_in_parts),
+    (rf"(say nothing|be quiet){END}", _say_nothing),
+    (rf"how many messages( have you seen)?{END}", _remember),
+    (rf"fail{END}", _fail),
+    (rf"fail once{END}", _fail_once),
+    (rf"crash{END}", _crash),
 )
