@@ -369,6 +369,7 @@ async def test_messages_that_fail_do_not_delay_a_tick_that_fell_due_meanwhile(ho
 
 
 @pytest.mark.rule("R11")
+@pytest.mark.requirement("task.context.group")
 async def test_a_tasks_session_in_group_mode_is_the_groups_and_is_kept(house: House) -> None:
     message = await house.hear("hello")
     (await house.agent.seated()).say("hi", session="s1")
@@ -384,6 +385,7 @@ async def test_a_tasks_session_in_group_mode_is_the_groups_and_is_kept(house: Ho
 
 
 @pytest.mark.rule("R11")
+@pytest.mark.requirement("task.context.isolated")
 async def test_an_isolated_task_gets_no_session_and_leaves_none(house: House) -> None:
     message = await house.hear("hello")
     (await house.agent.seated()).say("hi", session="s1")

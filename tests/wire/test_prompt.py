@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -15,6 +16,7 @@ from tests.wire.golden_files import golden
 CONTEXT = Context(
     now=datetime(2026, 2, 19, 10, 0, 5, tzinfo=UTC), timezone="Africa/Cairo", attempt=2, omitted=3
 )
+RETRY = replace(CONTEXT, sent=("I am on it.", 'two lines,\n"quoted" <b>'))
 SAID = [
     Utterance(
         id="m1",
@@ -47,6 +49,31 @@ def test_a_prompt_is_the_context_line_and_the_messages_and_nothing_else() -> Non
 @pytest.mark.rule("R16")
 def test_a_task_is_the_context_line_and_its_own_text() -> None:
     assert format_task("Say <good morning> & count to 3", CONTEXT) == golden("task.txt").decode()
+
+
+@pytest.mark.rule("R13", "R16")
+def test_what_earlier_attempts_have_sent_stands_in_the_context_line() -> None:
+    assert format_prompt(SAID, RETRY) == golden("prompt-retry.txt").decode()
+    assert format_task("Say good morning", RETRY) == golden("task-retry.txt").decode()
+
+
+@given(sent=st.lists(st.text(), max_size=3))
+def test_whatever_was_sent_the_context_is_one_line(sent: list[str]) -> None:
+    context = replace(CONTEXT, sent=tuple(sent))
+
+    first, *_ = format_task("do it", context).split("\n")
+    reading = read_prompt(format_task("do it", context))
+
+    assert first.startswith("<context ")
+    assert first.endswith(">")
+    assert [heard.text for heard in reading.heard] == ["do it"]
+    assert len(reading.sent) == len(sent)
+
+
+@given(sent=st.lists(st.text(st.characters(exclude_categories=["Cc", "Cs", "Cn"]))))
+def test_what_was_sent_is_read_back_word_for_word(sent: list[str]) -> None:
+    context = replace(CONTEXT, sent=tuple(sent))
+    assert read_prompt(format_prompt(SAID, context)).sent == tuple(sent)
 
 
 @pytest.mark.requirement("prompt.entry.message-element")
