@@ -33,6 +33,7 @@ from hallporter.domain.token import digest
 from hallporter.engine.embedded import EmbeddedEngine
 from hallporter.home import admin_token, installation
 from hallporter.identifiers import IdMaker
+from hallporter.mailroom.room import Mailroom
 from hallporter.sandboxes.bubblewrap import Bubblewrap
 from hallporter.sandboxes.machine import interpreter
 from hallporter.sandboxes.process import Process
@@ -42,8 +43,9 @@ from hallporter.sandboxes.watchman import on_duty
 from hallporter.settings import Source, changes, check_agent, environment, listed, load
 from hallporter.stores.belongings import Belongings
 from hallporter.stores.feed import MemoryFeed
-from hallporter.stores.sqlite import open_store
+from hallporter.stores.sqlite import SqliteStore, open_store
 from hallporter.switchboard.clerk import Clerk
+from hallporter.switchboard.commands import Commands
 from hallporter.switchboard.delivery import Delivery
 from hallporter.switchboard.exchange import Exchange, House
 from hallporter.switchboard.forgetting import Forgetting
@@ -51,12 +53,16 @@ from hallporter.switchboard.groups import Groups
 from hallporter.switchboard.intake import Intake
 from hallporter.switchboard.notices import Notices
 from hallporter.switchboard.outbound import Outbound
+from hallporter.switchboard.record import Record
 from hallporter.switchboard.retention import Sweep
 from hallporter.switchboard.rounds import Rounds
+from hallporter.switchboard.scheduler import Scheduler
 from hallporter.switchboard.sessions import Sessions
 from hallporter.switchboard.slash_lines import SlashLines
 from hallporter.switchboard.status import Status
 from hallporter.switchboard.story import Story
+from hallporter.switchboard.tasks import Tasks
+from hallporter.switchboard.ticks import Ticks
 from hallporter.switchboard.tokens import Tokens
 from hallporter.web.lobby import Answerer, Lobby
 from hallporter.web.routes import routes
@@ -69,8 +75,8 @@ if TYPE_CHECKING:
 
     from hallporter.domain.brief import AgentSettings, LateBlock
     from hallporter.domain.finding import Setting
-    from hallporter.domain.group import Group
-    from hallporter.domain.ids import ChatId, Pool
+    from hallporter.domain.group import Group, SenderRule
+    from hallporter.domain.ids import ChatId, Folder, Pool
     from hallporter.home import Home
     from hallporter.ports import Agent, Channel, Store
     from hallporter.settings import HostSettings, Loaded, Settings
@@ -95,10 +101,37 @@ class Rooms:
     metrics: Metrics
     sessions: Sessions
     rounds: Rounds
+    scheduler: Scheduler
+    mailroom: Mailroom
     channels: Sequence[Channel]
     sandboxes: Stock
     watch: AbstractContextManager[None]  # over what the sandboxes run
     app: ASGIApp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wishes:
+    """What the settings say of a group, and what box that means here."""
+
+    settings: Settings
+    stock: Stock
+
+    def agent(self, group: Group) -> AgentSettings:
+        return self.settings.agent_for(group.folder, group.agent)
+
+    def senders(self, group: Group) -> SenderRule | None:
+        return self.settings.senders_for(group.folder, group.senders)
+
+    def kind(self, group: Group) -> str:
+        return self.settings.kind_for(group.folder, group.agent)
+
+    def answerer(self, group: Group) -> Answerer:
+        kind = self.kind(group)
+        try:
+            sandbox = self.stock.named(self.agent(group).sandbox).name
+        except AgentRefusedError as error:
+            return Answerer(kind=kind, sandbox="", problem=error.message)
+        return Answerer(kind=kind, sandbox=sandbox)
 
 
 @contextlib.asynccontextmanager
@@ -113,28 +146,20 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
     channels: tuple[Channel, ...] = (webchat,)
     run = secrets.token_hex(4)
     stock = _stock(home, run, str(settings.agent["sandbox"]))
-
-    def channel_of(chat: ChatId) -> Channel | None:
-        return next((channel for channel in channels if channel.owns(chat)), None)
-
-    def agent_of(group: Group) -> AgentSettings:
-        return settings.agent_for(group.folder, group.agent)
-
-    def kind_of(group: Group) -> str:
-        return settings.kind_for(group.folder, group.agent)
-
-    def answerer_of(group: Group) -> Answerer:
-        kind = kind_of(group)
-        try:
-            return Answerer(kind=kind, sandbox=stock.named(agent_of(group).sandbox).name)
-        except AgentRefusedError as error:
-            return Answerer(kind=kind, sandbox="", problem=error.message)
+    wishes = _Wishes(settings=settings, stock=stock)
+    channel_of = _owner_among(channels)
 
     async def on_late(block: LateBlock) -> None:
         await exchange.late(block)
 
     def close_warm(chat: ChatId) -> None:
         tasks.create_task(agents.forget(chat), name=f"forget:{chat}")
+
+    def tasks_changed(folder: Folder) -> None:
+        mailroom.changed(folder)
+
+    def groups_changed(folder: Folder) -> None:
+        mailroom.regrouped(folder)
 
     async def dismiss(group: Group) -> None:
         engine.signal(group.chat, "stop")
@@ -151,9 +176,39 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             new_id=new_id,
             speaker=name,
         )
-        clerk = Clerk(engine=engine, outbound=outbound, feed=feed, clock=clock, new_id=new_id)
+        scheduler = Scheduler(store=store, engine=engine, clock=clock, changed=tasks_changed)
+        standing = Tasks(
+            store=store,
+            engine=engine,
+            clock=clock,
+            new_id=new_id,
+            timezone=settings.host.timezone,
+            poke=scheduler.poke,
+            changed=tasks_changed,
+        )
+        record = Record(feed=feed, clock=clock)
+        ticks = Ticks(
+            engine=engine,
+            outbound=outbound,
+            record=record,
+            clock=clock,
+            new_id=new_id,
+            pause=standing.pause,
+        )
+        clerk = Clerk(
+            engine=engine,
+            outbound=outbound,
+            record=record,
+            ticks=ticks,
+            clock=clock,
+            new_id=new_id,
+        )
         equipment = Equipment(
-            premises=Premises(home=home.path, source=_source(home)),
+            premises=Premises(
+                home=home.path,
+                source=_source(home),
+                elsewhere=_database_files(settings.store.path),
+            ),
             python=interpreter(),
             max_output_size=settings.host.max_output_size,
         )
@@ -164,21 +219,47 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             max_live=settings.host.max_concurrent_containers,
             on_late=on_late,
         )
+        groups = Groups(
+            store=store,
+            clock=clock,
+            channel_of=channel_of,
+            check_agent=check_agent,
+            refuse_fixed=loaded.refuse_fixed,
+            refuse_fixed_senders=loaded.refuse_fixed_senders,
+            close_warm=close_warm,
+            changed=groups_changed,
+            assistant_name=name,
+        )
+        mailroom = Mailroom(
+            data=home.path / "data",
+            store=store,
+            commands=Commands(
+                store=store,
+                tasks=standing,
+                groups=groups,
+                outbound=outbound,
+                channels=channels,
+                clock=clock,
+            ),
+            clock=clock,
+            new_id=new_id,
+        )
         exchange = Exchange(
             store=store,
             clerk=clerk,
             agents=_by_kind(agents),
-            agent_of=agent_of,
+            agent_of=wishes.agent,
             channel_of=channel_of,
+            mail=mailroom,
             clock=clock,
             house=House(assistant_name=name, timezone=settings.host.timezone),
         )
         slash_lines = SlashLines(
             engine=engine,
             outbound=outbound,
-            feed=feed,
+            clerk=clerk,
             clock=clock,
-            agent_of=agent_of,
+            agent_of=wishes.agent,
             close_warm=close_warm,
             assistant_name=name,
         )
@@ -190,15 +271,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             new_id=new_id,
             channel_of=channel_of,
             slash_lines=slash_lines,
-        )
-        groups = Groups(
-            store=store,
-            clock=clock,
-            channel_of=channel_of,
-            check_agent=check_agent,
-            refuse_fixed=loaded.refuse_fixed,
-            close_warm=close_warm,
-            assistant_name=name,
+            senders_of=wishes.senders,
         )
         status = Status(
             store=store,
@@ -218,7 +291,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             agents=agents,
             starts=Starts(
                 groups=groups,
-                agent_of=agent_of,
+                agent_of=wishes.agent,
                 by_kind=_by_kind(agents),
                 sandboxes=stock,
                 equipment=equipment,
@@ -237,10 +310,8 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             free_disk=lambda: shutil.disk_usage(home.path).free,
             min_free_disk=settings.host.min_free_disk,
         )
-        if store.upgrade is not None:
-            await notices.migrated(store.upgrade.schema, store.upgrade.copy.name)
         belongings = Belongings(home.path)
-        await belongings.destroy()  # of a forgetting that was cut short
+        await _catch_up(store, notices, belongings)
         metrics = Metrics()
         admin_digest = digest(admin_token(home))
         sessions = Sessions(store=store, clock=clock, new_id=new_id, admin_digest=admin_digest)
@@ -251,6 +322,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             tokens=Tokens(store=store, clock=clock, new_id=new_id),
             sessions=sessions,
             notices=notices,
+            tasks=standing,
             forgetting=Forgetting(
                 store=store,
                 engine=engine,
@@ -266,7 +338,8 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             new_id=new_id,
             web=webchat,
             channel_of=channel_of,
-            kind_of=kind_of,
+            kind_of=wishes.kind,
+            senders_of=wishes.senders,
             dismiss=dismiss,
             purge=home.purge,
             assistant_name=name,
@@ -285,7 +358,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             new_id=new_id,
             web=webchat,
             notices=notices.open,
-            answerer_of=answerer_of,
+            answerer_of=wishes.answerer,
             assistant_name=name,
             version=hallporter.__version__,
         )
@@ -313,6 +386,8 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
                 feed=feed,
                 clock=clock,
             ),
+            scheduler=scheduler,
+            mailroom=mailroom,
             channels=channels,
             sandboxes=stock,
             watch=on_duty(installation(home), run),
@@ -351,8 +426,26 @@ def _settings_of(groups: Groups, loaded: Loaded) -> Callable[[], Awaitable[Seque
     return all_settings
 
 
+def _owner_among(channels: Sequence[Channel]) -> Callable[[ChatId], Channel | None]:
+    def channel_of(chat: ChatId) -> Channel | None:
+        return next((channel for channel in channels if channel.owns(chat)), None)
+
+    return channel_of
+
+
+async def _catch_up(store: SqliteStore, notices: Notices, belongings: Belongings) -> None:
+    """On what the start has brought about, and what an earlier host could not finish."""
+    if store.upgrade is not None:
+        await notices.migrated(store.upgrade.schema, store.upgrade.copy.name)
+    await belongings.destroy()  # of a forgetting that was cut short
+
+
 def _source(home: Home) -> Path:
     return readable_source(Path(hallporter.__file__).parents[1], home.run_dir / "source")
+
+
+def _database_files(database: Path) -> tuple[Path, ...]:
+    return tuple(database.with_name(f"{database.name}{part}") for part in ("", "-wal", "-shm"))
 
 
 def _stock(home: Home, run: str, preferred: str) -> Stock:

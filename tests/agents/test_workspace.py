@@ -88,6 +88,7 @@ def test_no_mount_lies_inside_another(premises: Premises) -> None:
     assert not any(a != b and a.is_relative_to(b) for a in targets for b in targets)
 
 
+@pytest.mark.requirement("group.folder.created")
 def test_preparing_makes_every_folder_that_is_mounted(premises: Premises) -> None:
     premises.prepare(group())
     premises.prepare(group())

@@ -31,6 +31,8 @@ async def test_a_group_is_made_shown_changed_and_removed(front: Front) -> None:
         "trigger": "@Andy",
         "requires_trigger": True,
         "is_main": False,
+        "assistant_name": None,
+        "senders": None,
         "agent": "demo",
         "agent_settings": {},
     }

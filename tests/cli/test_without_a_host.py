@@ -22,6 +22,8 @@ async def test_any_command_makes_what_an_empty_home_lacks(tmp_path: Path) -> Non
         "trigger": "@Andy",
         "requires_trigger": True,
         "is_main": True,
+        "assistant_name": None,
+        "senders": None,
         "agent": "demo",
         "agent_settings": {},
     }

@@ -13,7 +13,14 @@ from hallporter.domain.group import Group
 from hallporter.domain.ids import ChatId, Folder
 from hallporter.domain.message import Inbound
 from hallporter.domain.slash import parse_slash
-from hallporter.domain.trigger import MAX_LENGTH, after_word, check_trigger, is_trigger, wake
+from hallporter.domain.trigger import (
+    MAX_LENGTH,
+    after_word,
+    check_trigger,
+    default_trigger,
+    is_trigger,
+    wake,
+)
 
 NOW = datetime(2026, 2, 19, 10, 0, tzinfo=UTC)
 LETTERS = st.text(st.characters(categories=["L"]), min_size=1, max_size=20)
@@ -194,3 +201,20 @@ def test_a_text_of_accents_alone_is_judged_at_once() -> None:
 
     assert not is_trigger("@Andy", text)
     assert parse_slash(text, "@Andy") is None
+
+
+@pytest.mark.requirement("trigger.pattern.default")
+@pytest.mark.parametrize("name", ["Dr. Who", "C++", "(", "Ana María", "الحارس الليلي", "小助 手"])
+def test_any_name_can_be_addressed_by_its_default_trigger(name: str) -> None:
+    trigger = check_trigger(default_trigger(name))
+
+    assert is_trigger(trigger, f"@{name}")
+    assert is_trigger(trigger, f"  @{name.upper()}, hello")
+    assert not is_trigger(trigger, f"@{name}x")
+    assert not is_trigger(trigger, f"ask @{name}")
+    assert not is_trigger(trigger, f"{name}, hello")
+
+
+@given(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=64))
+def test_every_name_makes_a_trigger_that_its_own_address_wakes(name: str) -> None:
+    assert is_trigger(check_trigger(default_trigger(name)), f"@{name} hello")

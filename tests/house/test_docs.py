@@ -15,7 +15,7 @@ from typer.main import get_command
 from hallporter.api import chats, doctor, forgetting, groups, house, notices, tasks, tokens
 from hallporter.api import links as link_endpoints
 from hallporter.cli.main import app
-from hallporter.settings.keys import ALIASES, TABLES, dotted
+from hallporter.settings.keys import ALIASES, GROUP, TABLES, dotted
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -156,6 +156,11 @@ def test_the_settings_page_has_every_key_with_its_default(table: str, title: str
     for name, default in told.items():
         value = tomllib.loads(f"value = {default}")["value"]
         assert keys[name].kind.read(value) == keys[name].default, name
+
+
+def test_the_settings_page_has_every_key_of_a_group() -> None:
+    table = section(DOCS / "settings.md", "`[groups.FOLDER]`")
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(GROUP)
 
 
 def test_the_settings_page_has_every_variable_and_what_it_means() -> None:

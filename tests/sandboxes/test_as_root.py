@@ -64,6 +64,26 @@ async def test_home_and_checkout_may_lie_where_only_root_may_go(
     assert answer.stat().st_uid == UID
 
 
+async def test_a_folder_of_the_operators_keeps_its_owner_and_must_be_writable_by_itself(
+    sandbox: Bubblewrap, private: Path
+) -> None:
+    (private / "photos").mkdir(mode=0o755)
+    mount = Mount(
+        source=private / "photos", target="/workspace/extra/photos", writable=True, is_foreign=True
+    )
+    program = boxes.launch("touch", "/workspace/extra/photos/new", mounts=(mount,))
+
+    with pytest.raises(AgentRefusedError, match=f"cannot be written by user {UID}.*chown -R {UID}"):
+        await sandbox.launch(program)
+    assert mount.source.stat().st_uid == 0
+
+    mount.source.chmod(0o777)
+    code, _, err = await boxes.run(sandbox, program)
+    assert (code, err) == (0, "")
+    assert mount.source.stat().st_uid == 0
+    assert (mount.source / "new").stat().st_uid == UID
+
+
 async def test_the_program_runs_as_the_given_user(sandbox: Bubblewrap) -> None:
     seconds = boxes.odd_seconds()
     box = await sandbox.launch(boxes.shell('id -u; sleep "$1"; true', seconds))

@@ -42,6 +42,7 @@ def test_the_agent_has_the_documented_defaults(loaded: Load) -> None:
         "memory": 2 * 1024**3,
         "pids": 512,
         "cpus": None,
+        "mounts": (),
     }
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from hallporter.books import Tx
+from hallporter.domain.chat import ChatSeen
 from hallporter.domain.errors import ConflictError, InvalidRequestError, NotFoundError
-from hallporter.domain.ids import ChatId
+from hallporter.domain.group import Everyone, Others, SenderChange, SenderRule
+from hallporter.domain.ids import ChatId, Folder
 from hallporter.stores.sqlite import SqliteStore, open_store
 from hallporter.switchboard.groups import MAIN_CHAT, GroupChange, Groups, NewGroup
 from tests.fakes.channel import FakeChannel
-from tests.fakes.clock import FakeClock
+from tests.fakes.clock import START, FakeClock
 
 FAMILY = NewGroup(chat="fake:family", name="Family", folder="family")
 WORK = NewGroup(chat="fake:work", name="Work", folder="work")
@@ -24,6 +29,7 @@ class Registry:
     def __init__(self, store: SqliteStore) -> None:
         self.store = store
         self.closed: list[ChatId] = []
+        self.changed: list[Folder] = []
         self.fixed: set[str] = set()
         channel = FakeChannel()
         self.groups = Groups(
@@ -32,6 +38,8 @@ class Registry:
             channel_of=lambda chat: channel if channel.owns(chat) or chat == MAIN_CHAT else None,
             check_agent=self._check,
             refuse_fixed=self._refuse,
+            refuse_fixed_senders=self._refuse_senders,
+            changed=self.changed.append,
             close_warm=self.closed.append,
             assistant_name="Andy",
         )
@@ -44,6 +52,10 @@ class Registry:
     def _refuse(self, folder: str, values: Mapping[str, object]) -> None:
         if folder in self.fixed and values:
             raise ConflictError("the file fixes it", field="agent")
+
+    def _refuse_senders(self, folder: str, _change: SenderChange | Everyone) -> None:
+        if folder in self.fixed:
+            raise ConflictError("the file fixes it", field="senders")
 
 
 @pytest.fixture
@@ -228,3 +240,136 @@ async def test_a_web_chat_that_is_registered_already_becomes_the_main_group(
     assert made is not None
     assert made.is_main
     assert await registry.groups.all() == [made]
+
+
+# --- a group's own assistant ---------------------------------------------------------------------
+
+
+@pytest.mark.requirement("trigger.pattern.per-group")
+async def test_an_assistant_with_a_name_of_its_own_is_addressed_by_it(registry: Registry) -> None:
+    own = await registry.groups.add(replace(FAMILY, assistant_name=" Mona "))
+    both = await registry.groups.add(replace(WORK, assistant_name="Mona", trigger="@Work"))
+
+    assert (own.assistant_name, own.trigger) == ("Mona", "@Mona")
+    assert both.trigger == "@Work"
+    assert await registry.groups.get("family") == own
+
+
+async def test_a_trigger_made_of_the_name_goes_with_it_and_one_of_its_own_stays(
+    registry: Registry,
+) -> None:
+    await registry.groups.add(FAMILY)
+    await registry.groups.add(replace(WORK, trigger="@Work"))
+
+    renamed = await registry.groups.change("family", GroupChange(assistant_name="Mona"))
+    other = await registry.groups.change("work", GroupChange(assistant_name="Mona"))
+    back = await registry.groups.change("family", GroupChange(assistant_name=""))
+
+    assert (renamed.assistant_name, renamed.trigger) == ("Mona", "@Mona")
+    assert (other.assistant_name, other.trigger) == ("Mona", "@Work")
+    assert (back.assistant_name, back.trigger) == (None, "@Andy")
+
+
+async def test_a_warm_agent_with_the_old_name_is_closed(registry: Registry) -> None:
+    group = await registry.groups.add(FAMILY)
+
+    await registry.groups.change("family", GroupChange(assistant_name="Mona"))
+
+    assert registry.closed == [group.chat]
+
+
+async def test_a_name_that_does_not_fit_is_refused(registry: Registry) -> None:
+    with pytest.raises(InvalidRequestError, match="one line of 1 to 64"):
+        await registry.groups.add(replace(FAMILY, assistant_name="Mo\nna"))
+    assert await registry.groups.all() == []
+
+
+# --- whose words count ---------------------------------------------------------------------------
+
+
+async def test_a_sender_rule_is_kept_changed_and_lifted(registry: Registry) -> None:
+    allow = frozenset({"ada", "bob"})
+    made = await registry.groups.add(replace(FAMILY, senders=SenderChange(allow=allow)))
+    stored = await registry.groups.change(
+        "family", GroupChange(senders=SenderChange(others=Others.STORE))
+    )
+    kept = await registry.groups.get("family")
+    lifted = await registry.groups.change("family", GroupChange(senders=Everyone()))
+
+    assert made.senders == SenderRule(allow=allow, others=Others.IGNORE)
+    assert kept.senders == stored.senders == SenderRule(allow=allow, others=Others.STORE)
+    assert lifted.senders is None
+    assert registry.closed == []
+
+
+async def test_a_sender_rule_that_the_file_fixes_cannot_be_set(registry: Registry) -> None:
+    registry.fixed.add("family")
+    await registry.groups.add(FAMILY)
+
+    for change in (Everyone(), SenderChange(allow=frozenset())):
+        with pytest.raises(ConflictError, match="the file fixes it"):
+            await registry.groups.change("family", GroupChange(senders=change))
+
+
+# --- part of a larger transaction, and those who must hear of it ---------------------------------
+
+
+async def test_registering_is_all_or_nothing_with_what_else_a_transaction_does(
+    registry: Registry,
+) -> None:
+    def fn(tx: Tx) -> None:
+        registry.groups.register(tx, FAMILY)
+        raise InvalidRequestError("something else does not fit")
+
+    with pytest.raises(InvalidRequestError):
+        await registry.store.write(fn)
+
+    assert await registry.groups.all() == []
+    assert registry.changed == []
+
+
+async def test_whoever_must_know_hears_of_every_group_that_comes_changes_or_goes(
+    registry: Registry,
+) -> None:
+    await registry.groups.add(replace(FAMILY, is_main=True))
+    await registry.groups.add(WORK)
+    await registry.groups.change("work", GroupChange(is_main=True))
+    await registry.groups.remove("family")
+
+    assert registry.changed == ["family", "work", "family", "work", "family"]
+
+
+async def test_a_group_that_is_no_longer_main_keeps_no_agent_with_main_s_view(
+    registry: Registry,
+) -> None:
+    family = await registry.groups.add(replace(FAMILY, is_main=True))
+
+    await registry.groups.add(replace(WORK, is_main=True))
+
+    assert registry.closed == [family.chat]
+
+
+# --- discovery -----------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("channel.inbound.metadata-for-every-chat")
+async def test_chats_that_were_seen_are_listed_registered_or_not_the_liveliest_first(
+    registry: Registry,
+) -> None:
+    await registry.groups.add(FAMILY)
+    later = START + timedelta(hours=1)
+    seen = ChatSeen(
+        chat=ChatId("fake:club"), channel="fake", at=later, name="The club", is_group=True
+    )
+    await registry.store.write(lambda tx: tx.chats.seen(seen))
+
+    club, family = await registry.groups.known_chats()
+
+    assert (club.chat, club.name, club.channel, club.is_group) == (
+        "fake:club",
+        "The club",
+        "fake",
+        True,
+    )
+    assert (club.last_activity, club.is_registered, club.folder) == (later, False, None)
+    assert (family.name, family.is_registered, family.folder) == ("Family", True, "family")

@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hallporter.agents.launching import COMMAND, launch_of
+from hallporter.agents.launching import COMMAND, extras, launch_of
 from hallporter.domain.brief import Batch, Brief
 from hallporter.domain.errors import AgentFailedError
 from hallporter.domain.ids import AgentId, TurnId
@@ -51,6 +51,7 @@ class Seen:
 
     trouble: str
     missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what it has less of than was asked for
 
 
 async def dry_start(
@@ -69,10 +70,11 @@ async def dry_start(
     brief = _brief(group, settings, now, timezone)
     await asyncio.to_thread(equipment.premises.prepare, group)
     name = AgentId(f"{PREFIX}{group.folder}-{secrets.token_hex(4)}")
-    launch = launch_of(name, brief, equipment, sandbox)
+    launch = await asyncio.to_thread(launch_of, name, brief, equipment, sandbox)
     program = (_PROGRAM, *launch.argv) if settings.kind == COMMAND else (_RUNNER,)
     box = await sandbox.launch(replace(launch, argv=(equipment.python, "-S", "-c", *program)))
-    return await _listen(box)
+    seen = await _listen(box)
+    return replace(seen, notes=_notes(brief, equipment))
 
 
 async def _listen(box: Box) -> Seen:
@@ -93,6 +95,11 @@ async def _listen(box: Box) -> Seen:
         raise AgentFailedError(message)
     seen = json.loads(output)
     return Seen(trouble=seen["trouble"], missing=tuple(seen.get("missing", ())))
+
+
+def _notes(brief: Brief, equipment: Equipment) -> tuple[str, ...]:
+    shown = extras(brief, equipment)
+    return tuple(f"{one.name} is mounted read-only: {one.note}" for one in shown if one.note)
 
 
 def _brief(group: Group, settings: AgentSettings, now: datetime, timezone: str) -> Brief:

@@ -5,17 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import structlog
+
+from hallporter.agents.extra_mounts import granted
 from hallporter.agents.run_log import RunLog
 from hallporter.agents.tray import Tray
-from hallporter.agents.workspace import GROUP, RUNNER_PATH, mounts_of_arguments
+from hallporter.agents.workspace import GROUP, RUNNER_PATH, extra_mount, mounts_of_arguments
 from hallporter.domain.brief import Launch, Limits
 from hallporter.domain.errors import AgentFailedError, AgentRefusedError
 
 if TYPE_CHECKING:
     from hallporter.agents.workspace import Premises
     from hallporter.domain.brief import Brief
+    from hallporter.domain.extra_mount import Granted
     from hallporter.domain.ids import AgentId
     from hallporter.ports import Sandbox
+
+log = structlog.get_logger(__name__)
 
 COMMAND = "command"  # the kind that is any program; the others run in our runner
 
@@ -41,6 +47,24 @@ def lay_out(name: AgentId, brief: Brief, equipment: Equipment) -> tuple[Tray, Ru
     return tray, RunLog(premises.group(brief.group), name, equipment.max_output_size)
 
 
+def extras(brief: Brief, equipment: Equipment) -> tuple[Granted, ...]:
+    """What the allow-list, as it is now, lets the agent see besides its own folders.
+
+    Raises `AgentRefusedError` when it is less than the settings ask for.
+    """
+    premises = equipment.premises
+    shown = granted(
+        brief.settings.mounts,
+        policy=premises.mount_policy,
+        protected=premises.protected,
+        is_main=brief.group.is_main,
+    )
+    for one in shown:
+        if one.note:
+            log.warning("mount.read_only", name=one.name, folder=brief.group.folder, why=one.note)
+    return shown
+
+
 def launch_of(name: AgentId, brief: Brief, equipment: Equipment, sandbox: Sandbox) -> Launch:
     settings = brief.settings
     if settings.network == "open" and sandbox.name != "process":
@@ -49,7 +73,7 @@ def launch_of(name: AgentId, brief: Brief, equipment: Equipment, sandbox: Sandbo
             " take the setting out, or use sandbox = 'process', which has the host's"
         )
         raise AgentRefusedError(message)
-    mounts = equipment.premises.mounts(brief.group)
+    mounts = (*equipment.premises.mounts(brief.group), *map(extra_mount, extras(brief, equipment)))
     environment = {
         "HALLPORTER_WORKSPACE": "/workspace",
         "HALLPORTER_SANDBOX": sandbox.name,

@@ -11,6 +11,7 @@ from hallporter.domain.brief import Mount
 from hallporter.domain.errors import AgentRefusedError
 
 if TYPE_CHECKING:
+    from hallporter.domain.extra_mount import Granted
     from hallporter.domain.group import Group
 
 _IPC_FOLDERS = ("messages", "tasks", "input", "results")
@@ -28,6 +29,7 @@ class Premises:
 
     home: Path
     source: Path  # the folder that holds our packages
+    elsewhere: tuple[Path, ...] = ()  # what the house keeps outside of its home
 
     def ipc(self, group: Group) -> Path:
         """The files between host and sandbox."""
@@ -40,6 +42,16 @@ class Premises:
     def session(self, group: Group) -> Path:
         """The agent's memory between turns."""
         return self.home / "data" / "sessions" / group.folder / ".claude"
+
+    @property
+    def mount_policy(self) -> Path:
+        """What else may be shown to agents; itself in no mount."""
+        return self.home / "policy" / "mounts.json"
+
+    @property
+    def protected(self) -> tuple[Path, ...]:
+        """What no extra mount may show."""
+        return (self.home, *self.elsewhere)
 
     @property
     def shared(self) -> Path:
@@ -73,6 +85,12 @@ class Premises:
                 for name in ("hallporter", *_PACKAGES)
             )
         return tuple(mounts)
+
+
+def extra_mount(shown: Granted) -> Mount:
+    """A folder from elsewhere, where its agent finds it."""
+    target = f"/workspace/extra/{shown.name}"
+    return Mount(source=shown.source, target=target, writable=shown.writable, is_foreign=True)
 
 
 def mounts_of_arguments(argv: tuple[str, ...], home: Path) -> tuple[Mount, ...]:

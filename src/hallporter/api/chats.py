@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Response
 from pydantic import BaseModel, Field
 from starlette.requests import Request
 
-from hallporter.api.desk import At
+from hallporter.api.desk import At, Desk
 from hallporter.api.errors import Problem
 from hallporter.api.identity import OPERATOR, Asks, bearer
 from hallporter.api.transcript import (
@@ -97,7 +97,7 @@ async def say(chat: OpenChat, saying: Saying, desk: At, caller: Asks, response: 
         raise TooLargeError(message, field="text", limit=_MAX_TEXT)
     own = saying.id or desk.new_id("m")
     shown = " ".join((saying.sender or "").split()) or caller.subject
-    if not caller.is_operator and shown.casefold() in (desk.assistant_name.casefold(), OPERATOR):
+    if not caller.is_operator and shown.casefold() in await _taken_names(desk, chat):
         message = f"the name {shown!r} is taken in this house: choose another"
         raise InvalidRequestError(message, field="sender", value=shown)
     inbound = Inbound(
@@ -184,6 +184,13 @@ async def fate(id: Annotated[str, Path(max_length=300)], desk: At) -> FateJson:
     fates = await desk.story.fates(id)
     chosen = next((one for one in fates if one.message.id == id), fates[0])
     return fate_json(chosen, [one for one in fates if one is not chosen])
+
+
+async def _taken_names(desk: Desk, chat: ChatId) -> set[str]:
+    """How only we are shown in this chat."""
+    group = await desk.groups.of_chat(chat)
+    own = (group and group.assistant_name) or desk.assistant_name
+    return {desk.assistant_name.casefold(), own.casefold(), OPERATOR}
 
 
 async def _spelled(message: Message) -> str:

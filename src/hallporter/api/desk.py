@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from hallporter.api.metrics import Metrics
     from hallporter.domain.finding import Examination
-    from hallporter.domain.group import Group
+    from hallporter.domain.group import Group, SenderRule
     from hallporter.domain.ids import ChatId, Folder, NewId
     from hallporter.ports import Channel, Clock, Feed
     from hallporter.switchboard.forgetting import Forgetting
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hallporter.switchboard.sessions import Sessions
     from hallporter.switchboard.status import Status
     from hallporter.switchboard.story import Story
+    from hallporter.switchboard.tasks import Tasks
     from hallporter.switchboard.tokens import Tokens
 
 
@@ -39,6 +40,7 @@ class Desk:
     tokens: Tokens
     sessions: Sessions
     notices: Notices
+    tasks: Tasks
     forgetting: Forgetting
     status: Status
     metrics: Metrics
@@ -48,6 +50,7 @@ class Desk:
     web: Channel
     channel_of: Callable[[ChatId], Channel | None]
     kind_of: Callable[[Group], str]
+    senders_of: Callable[[Group], SenderRule | None]
     dismiss: Callable[[Group], Awaitable[None]]
     purge: Callable[[Folder], Awaitable[None]]
     assistant_name: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
@@ -11,7 +13,7 @@ from hallporter.api.bodies import Body
 from hallporter.api.desk import At, Desk
 from hallporter.api.errors import Problem
 from hallporter.api.identity import bearer
-from hallporter.domain.group import Group
+from hallporter.domain.group import Everyone, Group, Others, SenderChange, SenderRule
 from hallporter.switchboard.groups import GroupChange, NewGroup
 
 router = APIRouter(tags=["groups"], dependencies=[bearer])
@@ -26,6 +28,19 @@ Settings = Annotated[
 ]
 
 
+class SendersJson(Body):
+    """Whose words count. In a change only what is given changes; a list replaces the list."""
+
+    allow: list[str] | None = Field(
+        None, description="Ids of senders, matched exactly; an empty list means nobody."
+    )
+    others: Literal["ignore", "store"] | None = Field(
+        None,
+        description="Words of the others: `ignore` keeps none of them; `store` keeps them, and they"
+        " go along with what someone who is allowed says.",
+    )
+
+
 class GroupJson(BaseModel):
     """A group."""
 
@@ -35,6 +50,8 @@ class GroupJson(BaseModel):
     trigger: str = Field(description="`@Word` at the start, or a regular expression.")
     requires_trigger: bool = Field(description="Whether only messages with the trigger wake it.")
     is_main: bool = Field(description="The one group that may look into the others.")
+    assistant_name: str | None = Field(description="The assistant's own name here, if any.")
+    senders: SendersJson | None = Field(description="Who may talk; null: everyone.")
     agent: str = Field(description="The kind of agent that answers.")
     agent_settings: dict[str, Any] = Field(description="What is stored for this group alone.")
 
@@ -54,6 +71,26 @@ class GroupsAnswer(BaseModel):
     count: int
 
 
+class ChatJson(BaseModel):
+    """A chat that a channel has met."""
+
+    chat: str
+    name: str
+    channel: str
+    is_group: bool = Field(description="Whether several people talk there.")
+    last_activity: datetime | None
+    is_registered: bool
+    folder: str | None = Field(None, description="The group's; left out of a chat without one.")
+
+
+class ChatsAnswer(BaseModel):
+    """All chats, the liveliest first."""
+
+    success: Literal[True] = True
+    data: list[ChatJson]
+    count: int
+
+
 class GroupBody(Body):
     """A chat to register."""
 
@@ -63,6 +100,8 @@ class GroupBody(Body):
     trigger: str | None = None
     requires_trigger: bool = True
     is_main: bool = False
+    assistant_name: str | None = Field(None, description="Without it the house's own applies.")
+    senders: SendersJson | None = Field(None, description="Without it everyone may talk.")
     agent: str | None = Field(None, description="The kind; without it `[agent]` applies.")
     agent_settings: Settings = None
 
@@ -74,6 +113,8 @@ class ChangeBody(Body):
     trigger: str | None = None
     requires_trigger: bool | None = None
     is_main: bool | None = None
+    assistant_name: str | None = Field(None, description="Null or empty: the house's own again.")
+    senders: SendersJson | None = Field(None, description="Null: everyone may talk.")
     agent: str | None = None
     agent_settings: Settings = None
 
@@ -99,9 +140,33 @@ async def add(body: GroupBody, desk: At) -> GroupAnswer:
         trigger=body.trigger,
         requires_trigger=body.requires_trigger,
         is_main=body.is_main,
+        assistant_name=body.assistant_name,
+        senders=None if body.senders is None else _rule(body.senders),
         agent=_settings(body.agent, body.agent_settings),
     )
     return GroupAnswer(data=_json(desk, await desk.groups.add(new)))
+
+
+@router.get(
+    "/api/chats",
+    summary="List the chats",
+    description="Every chat that a channel has met, registered as a group or not.",
+    response_model_exclude_none=True,
+)
+async def show_chats(desk: At) -> ChatsAnswer:
+    chats = [
+        ChatJson(
+            chat=one.chat,
+            name=one.name,
+            channel=one.channel,
+            is_group=one.is_group,
+            last_activity=one.last_activity,
+            is_registered=one.is_registered,
+            folder=one.folder,
+        )
+        for one in await desk.groups.known_chats()
+    ]
+    return ChatsAnswer(data=chats, count=len(chats))
 
 
 @router.get("/api/groups/{folder}", summary="One group", responses={404: {"model": Problem}})
@@ -121,8 +186,15 @@ async def change(folder: InFolder, body: ChangeBody, desk: At) -> GroupAnswer:
         trigger=body.trigger,
         requires_trigger=body.requires_trigger,
         is_main=body.is_main,
+        assistant_name=body.assistant_name,
+        senders=None if body.senders is None else _rule(body.senders),
         agent=_settings(body.agent, body.agent_settings),
     )
+    # Null means something here, and is not the same as silence.
+    if "assistant_name" in body.model_fields_set and body.assistant_name is None:
+        asked = replace(asked, assistant_name="")
+    if "senders" in body.model_fields_set and body.senders is None:
+        asked = replace(asked, senders=Everyone())
     return GroupAnswer(data=_json(desk, await desk.groups.change(folder, asked)))
 
 
@@ -157,6 +229,19 @@ def _settings(kind: str | None, settings: dict[str, Any] | None) -> dict[str, An
     return {**(settings or {}), "kind": kind}
 
 
+def _rule(senders: SendersJson) -> SenderChange:
+    return SenderChange(
+        allow=None if senders.allow is None else frozenset(senders.allow),
+        others=None if senders.others is None else Others(senders.others),
+    )
+
+
+def _senders(rule: SenderRule | None) -> SendersJson | None:
+    if rule is None:
+        return None
+    return SendersJson(allow=sorted(rule.allow), others=rule.others.value)
+
+
 def _json(desk: Desk, group: Group) -> GroupJson:
     return GroupJson(
         chat=group.chat,
@@ -165,6 +250,8 @@ def _json(desk: Desk, group: Group) -> GroupJson:
         trigger=group.trigger,
         requires_trigger=group.requires_trigger,
         is_main=group.is_main,
+        assistant_name=group.assistant_name,
+        senders=_senders(desk.senders_of(group)),
         agent=desk.kind_of(group),
         agent_settings=dict(group.agent),
     )

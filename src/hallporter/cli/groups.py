@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hallporter.cli import group_options as options
 from hallporter.cli import screen
+from hallporter.cli.group_options import Folder
 from hallporter.cli.shell import AsJson, ask
 
 if TYPE_CHECKING:
@@ -17,23 +19,20 @@ app = typer.Typer(
     help="Chats with a folder, a trigger and an agent of their own.", no_args_is_help=True
 )
 
-Folder = Annotated[str, typer.Argument(help="The group's folder.", show_default=False)]
-Trigger = Annotated[
-    str | None,
-    typer.Option(help="'@Word' at the start, or a regular expression.", show_default=False),
-]
-Agent = Annotated[str | None, typer.Option(help="The kind of agent.", metavar="KIND")]
-Command = Annotated[
-    str | None, typer.Option(help="The program of the kind 'command', with its arguments.")
-]
-Sandbox = Annotated[str | None, typer.Option(help="The kind of sandbox.")]
-Main = Annotated[bool, typer.Option("--main", help="Make it the main group.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Answer questions with yes.")]
-
 
 @app.command("list")
-def show_all(context: typer.Context, *, as_json: AsJson = False) -> None:
+def show_all(
+    context: typer.Context,
+    *,
+    all_chats: Annotated[
+        bool, typer.Option("--all", help="All chats that were seen, also those that are no groups.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """List the groups."""
+    if all_chats:
+        _show_chats(ask(context, _chats), as_json=as_json)
+        return
     groups = ask(context, _all)
     if as_json:
         screen.show_json(groups)
@@ -52,6 +51,23 @@ def show_all(context: typer.Context, *, as_json: AsJson = False) -> None:
     screen.show_table(("folder", "name", "chat", "trigger", "agent", "main"), rows)
 
 
+def _show_chats(chats: Any, *, as_json: bool) -> None:  # noqa: ANN401  JSON
+    if as_json:
+        screen.show_json(chats)
+        return
+    rows = [
+        (
+            chat["chat"],
+            chat["name"],
+            chat["channel"],
+            chat.get("last_activity", "-"),
+            chat.get("folder", "-"),
+        )
+        for chat in chats
+    ]
+    screen.show_table(("chat", "name", "channel", "last activity", "folder"), rows)
+
+
 @app.command()
 def add(
     context: typer.Context,
@@ -59,15 +75,20 @@ def add(
     chat: Annotated[str, typer.Argument(help="For example web:family.", metavar="CHAT_ID")],
     name: Annotated[str, typer.Option(help="How people call it.", show_default=False)],
     folder: Annotated[str, typer.Option(help="Its folder in the home.", show_default=False)],
-    trigger: Trigger = None,
+    trigger: options.Trigger = None,
     no_trigger: Annotated[
         bool, typer.Option("--no-trigger", help="Every message wakes the agent.")
     ] = False,
-    main: Main = False,
-    agent: Agent = None,
-    command: Command = None,
-    sandbox: Sandbox = None,
-    yes: Yes = False,
+    main: options.Main = False,
+    agent: options.Agent = None,
+    command: options.Command = None,
+    sandbox: options.Sandbox = None,
+    mount: options.Mounts = None,
+    assistant_name: options.AssistantName = None,
+    allow_sender: options.AllowSender = None,
+    allow_nobody: options.AllowNobody = False,
+    others: options.OtherSenders = None,
+    yes: options.Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Register a chat as a group."""
@@ -77,7 +98,9 @@ def add(
         "folder": folder,
         "requires_trigger": not no_trigger,
         "is_main": main,
-        **_given(trigger=trigger, agent=agent, agent_settings=_settings(command, sandbox)),
+        **options.given(trigger=trigger, agent=agent, assistant_name=assistant_name),
+        **options.agent_settings(command, sandbox, mount),
+        **options.senders(allow_sender, others, nobody=allow_nobody),
     }
 
     async def work(client: Client) -> Any:  # noqa: ANN401  JSON
@@ -100,6 +123,8 @@ def show_one(context: typer.Context, *, folder: Folder, as_json: AsJson = False)
         screen.show_json(group)
         return
     settings = group.pop("agent_settings")
+    group["assistant_name"] = group["assistant_name"] or "-"
+    group["senders"] = _who_may_talk(group["senders"])
     rows = [*group.items(), *((f"agent.{key}", value) for key, value in settings.items())]
     shown = [(key, screen.yes_or_no(v) if isinstance(v, bool) else v) for key, v in rows]
     screen.show_table(("what", "value"), shown)
@@ -111,27 +136,38 @@ def change(
     *,
     folder: Folder,
     name: Annotated[str | None, typer.Option(help="How people call it.")] = None,
-    trigger: Trigger = None,
+    trigger: options.Trigger = None,
     trigger_needed: Annotated[
         bool | None,
         typer.Option("--trigger-needed/--no-trigger", help="Whether only the trigger wakes it."),
     ] = None,
-    main: Main = False,
-    agent: Agent = None,
-    command: Command = None,
-    sandbox: Sandbox = None,
-    yes: Yes = False,
+    main: options.Main = False,
+    agent: options.Agent = None,
+    command: options.Command = None,
+    sandbox: options.Sandbox = None,
+    mount: options.Mounts = None,
+    no_mounts: options.NoMounts = False,
+    assistant_name: options.AssistantName = None,
+    allow_sender: options.AllowSender = None,
+    allow_everyone: options.AllowEveryone = False,
+    allow_nobody: options.AllowNobody = False,
+    others: options.OtherSenders = None,
+    yes: options.Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Change a group: only what is given changes."""
-    body = _given(
-        name=name,
-        trigger=trigger,
-        requires_trigger=trigger_needed,
-        is_main=main or None,
-        agent=agent,
-        agent_settings=_settings(command, sandbox),
-    )
+    body = {
+        **options.given(
+            name=name,
+            trigger=trigger,
+            requires_trigger=trigger_needed,
+            is_main=main or None,
+            agent=agent,
+            assistant_name=assistant_name,
+        ),
+        **options.agent_settings(command, sandbox, mount, no_mounts=no_mounts),
+        **options.senders(allow_sender, others, everyone=allow_everyone, nobody=allow_nobody),
+    }
     if not body:
         raise typer.BadParameter("nothing to change: name at least one option")
 
@@ -177,8 +213,18 @@ def remove(
     screen.show(f"The group {group['folder']!r} is removed. {kept}")
 
 
+def _who_may_talk(rule: Any) -> str:  # noqa: ANN401  JSON
+    if rule is None:
+        return "everyone"
+    return f"{', '.join(rule['allow']) or 'nobody'}; others: {rule['others']}"
+
+
 async def _all(client: Client) -> Any:  # noqa: ANN401  JSON
     return (await client.get("/api/groups"))["data"]
+
+
+async def _chats(client: Client) -> Any:  # noqa: ANN401  JSON
+    return (await client.get("/api/chats"))["data"]
 
 
 async def _one(client: Client, folder: str) -> Any:  # noqa: ANN401  JSON
@@ -206,17 +252,3 @@ async def _may_move_main(client: Client, *, to: str, is_agreed: bool) -> None:
     if not typer.confirm(f"{main['folder']!r} is the main group. Make {to!r} main instead?"):
         raise RefusedError("nothing was changed")
     screen.note(told)
-
-
-def _given(**values: object) -> dict[str, object]:
-    return {key: value for key, value in values.items() if value is not None}
-
-
-def _settings(command: str | None, sandbox: str | None) -> dict[str, object] | None:
-    import shlex
-
-    try:
-        argv = None if command is None else shlex.split(command)
-    except ValueError as error:
-        raise typer.BadParameter(f"--command: {error}") from error
-    return _given(command=argv, sandbox=sandbox) or None

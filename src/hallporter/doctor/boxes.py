@@ -51,6 +51,7 @@ class DryStart:
     sandbox: str = ""
     trouble: str = ""
     missing: tuple[str, ...] = ()  # paths in its command that are not there inside
+    notes: tuple[str, ...] = ()  # what it has less of than was asked for
     is_network_moot: bool = False
 
 
@@ -70,6 +71,10 @@ def _judge_start(start: DryStart) -> list[Finding]:
     found = [
         warn("agents", f"{whose} names {path}, which is not there", "make it, or mend its command")
         for path in start.missing
+    ]
+    found += [
+        warn("agents", f"of {whose}: {note}", "allow it in policy/mounts.json, or ask for less")
+        for note in start.notes
     ]
     if start.is_network_moot:
         what = f"{whose} is a plain process: its setting 'network' has no effect"

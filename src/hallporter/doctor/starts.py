@@ -88,5 +88,6 @@ class Starts:
             sandbox=sandbox.name,
             trouble=seen.trouble,
             missing=seen.missing,
+            notes=seen.notes,
             is_network_moot=sandbox.name == _PLAIN and settings.network != _USUAL_NETWORK,
         )

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
     from pathlib import Path
 
+    from hallporter.domain.extra_mount import ExtraMount
     from hallporter.domain.group import Group
     from hallporter.domain.ids import AgentId, ChatId, TurnId
     from hallporter.domain.task import Task
@@ -29,6 +30,7 @@ class AgentSettings:
     memory: int | None = None  # bytes
     pids: int | None = None
     cpus: float | None = None
+    mounts: tuple[ExtraMount, ...] = ()  # as they are asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,11 +115,12 @@ class LateBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
-    """A host path as the sandbox sees it."""
+    """A host path as the sandbox sees it; a foreign one is the operator's and keeps its owner."""
 
     source: Path
     target: str
     writable: bool
+    is_foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

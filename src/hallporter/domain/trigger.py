@@ -40,6 +40,13 @@ def check_trigger(pattern: str) -> str:
     return trimmed
 
 
+def default_trigger(name: str) -> str:
+    """What addresses an assistant of this name: `@Name` at the start of a message."""
+    pattern = f"@{name}"
+    # A name with spaces or dots is no `@Word`, and must not be read as a pattern.
+    return pattern if _word_of(pattern) else rf"^@{re2.escape(name)}(?:[^\pL\pN\pM_]|$)"
+
+
 def is_trigger(pattern: str, text: str) -> bool:
     """Exactly `@Word` means that word at the start of the trimmed text; else a regex, searched."""
     trimmed = text.strip()

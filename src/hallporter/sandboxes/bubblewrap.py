@@ -27,7 +27,7 @@ from hallporter.sandboxes.box import NamespaceBox
 from hallporter.sandboxes.child import start
 from hallporter.sandboxes.doorway import through
 from hallporter.sandboxes.handed import Handed
-from hallporter.sandboxes.mounts import behind, require_mounts, require_readable
+from hallporter.sandboxes.mounts import behind, require_mounts, require_usable
 from hallporter.sandboxes.ownership import hand_over
 from hallporter.sandboxes.programs import require_program, require_workdir
 
@@ -152,7 +152,7 @@ class Bubblewrap:
 
         require_mounts(launch.mounts)
         if self._is_root:
-            require_readable(launch.mounts, self._uid)
+            require_usable(launch.mounts, self._uid)
         require_program(launch, path=path, uid=self._uid, behind=host_path)
         if launch.workdir not in ("/", *layout.SCRATCH):
             require_workdir(launch, behind=host_path)
@@ -162,7 +162,7 @@ class Bubblewrap:
     ) -> NamespaceBox:
         if self._is_root:
             for mount in launch.mounts:
-                if mount.writable:
+                if mount.writable and not mount.is_foreign:
                     await asyncio.to_thread(hand_over, mount.source, self._uid)
         mark = leftovers.Mark(installation=self._installation, run=self._run, name=launch.name)
         with Handed() as handed, ExitStack() as ours:

@@ -36,19 +36,24 @@ def require_mounts(mounts: Iterable[Mount]) -> None:
             )
 
 
-def require_readable(mounts: Iterable[Mount], uid: int) -> None:
-    """Raises `AgentRefusedError` for a read-only mount that `uid`, not being root, cannot read."""
+def require_usable(mounts: Iterable[Mount], uid: int) -> None:
+    """Raises `AgentRefusedError` for a mount that `uid`, not being root, cannot read, or write
+    where it should."""
     for mount in mounts:
-        if mount.writable:
+        if mount.writable and not mount.is_foreign:
             continue  # it is handed over
         status = mount.source.stat()
         wanted = 0o5 if mount.source.is_dir() else 0o4  # to read, and to enter
+        what, remedy = "read", f"chmod -R o+rX {mount.source}"
+        if mount.writable:
+            wanted |= 0o2
+            what, remedy = "written", f"chown -R {uid} {mount.source}, or mount it read-only"
         if status.st_uid == uid:
             wanted <<= 6
         if status.st_mode & wanted != wanted:
             raise AgentRefusedError(
-                f"{mount.source}, to be shown as {mount.target}, cannot be read by user {uid}, "
-                f"as whom the agent runs: chmod -R o+rX {mount.source}",
+                f"{mount.source}, to be shown as {mount.target}, cannot be {what} by user {uid}, "
+                f"as whom the agent runs: {remedy}",
                 source=str(mount.source),
             )
 

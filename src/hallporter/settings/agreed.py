@@ -9,6 +9,7 @@ from typing import Any
 
 from hallporter.domain.brief import AgentSettings
 from hallporter.domain.errors import AgentRefusedError, InvalidRequestError
+from hallporter.domain.group import Everyone, Others, SenderChange, SenderRule
 from hallporter.settings.keys import AGENT
 from hallporter.settings.kinds import NotAllowedError
 from hallporter.settings.origin import Origin
@@ -53,8 +54,8 @@ class RetentionSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """`groups` holds what a folder, in small letters, has of its own; `channels` are judged by
-    the channels."""
+    """`groups` holds what the agent of a folder, in small letters, has of its own, `senders` who
+    may talk to it; `channels` are judged by the channels."""
 
     host: HostSettings
     store: StoreSettings
@@ -62,12 +63,22 @@ class Settings:
     retention: RetentionSettings
     agent: Mapping[str, Any]
     groups: Mapping[str, Mapping[str, Any]]
+    senders: Mapping[str, Mapping[str, Any]]
     channels: Mapping[str, Mapping[str, object]]
 
     def kind_for(self, folder: str, stored: Mapping[str, object]) -> str:
         """The kind alone: also of an agent that could not be started as it is set."""
         own = self.groups.get(folder.casefold(), {})
         return str({**self.agent, **stored, **own}["kind"])
+
+    def senders_for(self, folder: str, stored: SenderRule | None) -> SenderRule | None:
+        """Whose words count in a group: its own file's values, then those `stored` with it."""
+        own = self.senders.get(folder.casefold(), {})
+        allow = own.get("senders", stored and stored.allow)
+        if allow is None:
+            return None
+        others = own.get("senders_others", stored.others if stored else Others.IGNORE)
+        return SenderRule(allow=allow, others=Others(others))
 
     def agent_for(self, folder: str, stored: Mapping[str, object]) -> AgentSettings:
         """Who answers a group: its own file's values, then those `stored` with it, then `[agent]`.
@@ -97,6 +108,16 @@ class Loaded:
     def fixed_by(self, folder: str, key: str) -> Origin | None:
         """What is stronger than the database for this key of a group's agent, if anything is."""
         return self.origins.get(f"groups.{folder.casefold()}.agent.{key}")
+
+    def refuse_fixed_senders(self, folder: str, change: SenderChange | Everyone) -> None:
+        """Raises `InvalidRequestError` for what the database could not change, naming by what."""
+        is_list = isinstance(change, Everyone) or change.allow is not None
+        is_others = isinstance(change, SenderChange) and change.others is not None
+        for key, is_asked in (("senders", is_list), ("senders_others", is_others)):
+            origin = self.origins.get(f"groups.{folder.casefold()}.{key}")
+            if is_asked and origin is not None:
+                message = f"{key} of the group '{folder}' is fixed by {origin}: change it there"
+                raise InvalidRequestError(message, field="senders")
 
     def refuse_fixed(self, folder: str, values: Mapping[str, object]) -> None:
         """Raises `InvalidRequestError` for what the database could not change, naming by what."""

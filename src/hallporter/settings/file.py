@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hallporter.domain.errors import InvalidRequestError
 from hallporter.domain.folder import parse_folder
-from hallporter.settings.keys import AGENT, CHANNELS, GROUPS, TABLES, TOP_LEVEL, dotted
+from hallporter.settings.keys import AGENT, CHANNELS, GROUP, GROUPS, TABLES, TOP_LEVEL, dotted
 from hallporter.settings.origin import Origin, Source
 from hallporter.settings.reading import Found, Reading, hint, shown, told, wrong
 
@@ -80,8 +80,16 @@ class _Reader:
                 continue
             folders[folder] = name
             if self._is_table((GROUPS, name), group):
-                for _, agent in self.tables((GROUPS, name), group, ("agent",)):
-                    self.take_keys((GROUPS, folder, "agent"), agent, AGENT)
+                self._take_group(name, folder, group)
+
+    def _take_group(self, name: str, folder: str, group: Mapping[str, Any]) -> None:
+        for key, value in group.items():
+            if key in GROUP:
+                self._take((GROUPS, folder, key), value, GROUP[key].kind)
+            elif key != "agent":
+                self._unknown((GROUPS, name, key), ("agent", *GROUP))
+            elif self._is_table((GROUPS, name, key), value):
+                self.take_keys((GROUPS, folder, key), value, AGENT)
 
     def take_channel(self, path: Path, channel: object) -> None:
         if self._is_table(path, channel):

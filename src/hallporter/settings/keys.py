@@ -80,6 +80,15 @@ AGENT: Mapping[str, Key] = MappingProxyType(
         "memory": Key(kinds.or_none(kinds.size(6 << 20)), 2 << 30),
         "pids": Key(kinds.or_none(kinds.whole(1, 1 << 22)), 512),
         "cpus": Key(kinds.or_none(kinds.processors()), None),
+        "mounts": Key(kinds.mounts(), ()),
+    }
+)
+
+# Beside a group's agent.
+GROUP: Mapping[str, Key] = MappingProxyType(
+    {
+        "senders": Key(kinds.senders(), None),
+        "senders_others": Key(kinds.choice("ignore", "store"), "ignore"),
     }
 )
 
@@ -126,6 +135,8 @@ def key_at(path: Path) -> Key | None:
             return TABLES[table].get(name)
         case ("groups", _, "agent", name):
             return AGENT.get(name)
+        case ("groups", _, name):
+            return GROUP.get(name)
         case _:
             return None
 

@@ -7,11 +7,16 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
+
+from hallporter.domain.errors import InvalidRequestError
+from hallporter.domain.extra_mount import ExtraMount, check_mounts, parse_mount
+from hallporter.domain.group import check_senders
 
 _WHOLE = re.compile(r"[0-9]{1,18}")
 _NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,9})?")
@@ -185,6 +190,34 @@ def argv() -> Kind:
     return Kind('a list of words such as ["python3", "/srv/my_agent.py"]', read)
 
 
+def senders() -> Kind:
+    """Who may talk, by their ids; a text is split as a shell would, or is a JSON array."""
+
+    def read(value: object) -> frozenset[str]:
+        names = _split(value) if isinstance(value, str) else value
+        if not isinstance(names, list | tuple):
+            raise NotAllowedError
+        with _as_not_allowed():
+            return check_senders([_text(name) for name in names])
+
+    return Kind('a list of senders\' ids such as ["operator", "alice"]', read)
+
+
+def mounts() -> Kind:
+    """Folders from elsewhere that an agent is to see; a text is split as a shell would, or is a
+    JSON array."""
+
+    def read(value: object) -> tuple[ExtraMount, ...]:
+        asked = _split(value) if isinstance(value, str) else value
+        if not isinstance(asked, list | tuple):
+            raise NotAllowedError
+        with _as_not_allowed():
+            return check_mounts([parse_mount(one) for one in asked])
+
+    example = '["/srv/notes", "/srv/photos:pictures:rw"] or [{path = "/srv/notes"}]'
+    return Kind(f"a list such as {example}, written PATH[:NAME][:rw]", read)
+
+
 def image() -> Kind:
     """The name of a container image."""
 
@@ -248,6 +281,14 @@ def database() -> Kind:
         return url
 
     return Kind("sqlite:///FILE (below the home) or sqlite:////FOLDER/FILE", read)
+
+
+@contextmanager
+def _as_not_allowed() -> Iterator[None]:
+    try:
+        yield
+    except InvalidRequestError as error:
+        raise NotAllowedError(error.message) from error
 
 
 def _text(value: object) -> str:

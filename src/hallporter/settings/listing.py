@@ -82,12 +82,17 @@ def _values(settings: Settings) -> dict[Path, object]:
     for folder, own in settings.groups.items():
         for name, value in own.items():
             values[GROUPS, folder, "agent", name] = value
+    for folder, rule in settings.senders.items():
+        for name, value in rule.items():
+            values[GROUPS, folder, name] = value
     return values
 
 
 def _words(path: Path, value: Any) -> str:  # noqa: ANN401  of any kind
     if value is None:
         return "none"
+    if isinstance(value, frozenset):
+        value = sorted(value)
     if isinstance(value, timedelta):
         return f"{value.total_seconds():g}s"
     return (

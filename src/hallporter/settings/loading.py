@@ -16,7 +16,7 @@ from hallporter.settings.agreed import (
     Settings,
     StoreSettings,
 )
-from hallporter.settings.keys import CHANNELS, GROUPS, HOST, TABLES, dotted
+from hallporter.settings.keys import CHANNELS, GROUP, GROUPS, HOST, TABLES, dotted
 from hallporter.settings.kinds import NotAllowedError, is_zone
 from hallporter.settings.origin import Origin, Source
 from hallporter.settings.reading import Found, told, wrong
@@ -90,7 +90,13 @@ def _agree(home: pathlib.Path, values: Mapping[Path, object], etc: pathlib.Path)
         retention=RetentionSettings(**agreed["retention"]),
         agent=MappingProxyType(agreed["agent"]),
         groups=MappingProxyType(
-            {folder: own["agent"] for folder, own in given.get(GROUPS, {}).items()}
+            {folder: own.get("agent", {}) for folder, own in given.get(GROUPS, {}).items()}
+        ),
+        senders=MappingProxyType(
+            {
+                folder: {key: own[key] for key in GROUP if key in own}
+                for folder, own in given.get(GROUPS, {}).items()
+            }
         ),
         channels=MappingProxyType(given.get(CHANNELS, {})),
     )

@@ -10,7 +10,7 @@ from dotenv.parser import parse_stream
 
 from hallporter.domain.errors import InvalidRequestError
 from hallporter.domain.folder import parse_folder
-from hallporter.settings.keys import AGENT, ALIASES, CHANNELS, GROUPS, TABLES, dotted, key_at
+from hallporter.settings.keys import AGENT, ALIASES, CHANNELS, GROUP, GROUPS, TABLES, dotted, key_at
 from hallporter.settings.origin import Origin, Source
 from hallporter.settings.reading import Found, Reading, hint, shown
 
@@ -103,7 +103,11 @@ def _path_of(name: str) -> Path:
     groups = f"{GROUPS}__"
     if rest.startswith(groups):
         # A folder's name may itself hold two underscores: the end is what is sure.
-        folder, _, key = rest.removeprefix(groups).rpartition("__agent__")
+        rest = rest.removeprefix(groups)
+        folder, _, key = rest.rpartition("__")
+        if key in GROUP:
+            return (GROUPS, folder, key)
+        folder, _, key = rest.rpartition("__agent__")
         return (GROUPS, folder, "agent", key)
     return tuple(rest.split("__"))
 
@@ -111,7 +115,8 @@ def _path_of(name: str) -> Path:
 def _known_names(path: Path) -> list[str]:
     tables: dict[Path, Mapping[str, object]] = {(table,): keys for table, keys in TABLES.items()}
     if path[0] == GROUPS:
-        tables = {(GROUPS, path[1] or "folder", "agent"): AGENT}
+        folder = path[1] or "folder"
+        tables = {(GROUPS, folder, "agent"): AGENT, (GROUPS, folder): GROUP}
     return [
         _PREFIX + "__".join((*table, key)).upper() for table, keys in tables.items() for key in keys
     ]

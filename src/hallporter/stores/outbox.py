@@ -72,6 +72,10 @@ class SqlOutbox:
             for row in self._run("outbox_of_message", message=message)
         ]
 
+    def said_as(self, chat: ChatId, message_id: str) -> MessageId | None:
+        rows = self._run("outbox_said_as", chat=chat, message_id=message_id)
+        return MessageId(rows[0]["message"]) if rows else None
+
     def remove_all(self, chat: ChatId) -> None:
         self._run("outbox_remove_parts", chat=chat)
         self._run("outbox_remove_all", chat=chat)

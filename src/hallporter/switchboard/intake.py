@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from hallporter.domain.chat import ChatSeen
+from hallporter.domain.group import Others
 from hallporter.domain.happening import MessageStored
 from hallporter.domain.ids import MessageId
 from hallporter.domain.message import Kind, Message, State
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hallporter.books import Tx
-    from hallporter.domain.group import Group
+    from hallporter.domain.group import Group, SenderRule
     from hallporter.domain.ids import ChatId, NewId
     from hallporter.domain.message import Inbound
     from hallporter.ports import Channel, Clock, Engine, Feed, Store
@@ -48,6 +49,7 @@ class Intake:
         new_id: NewId,
         channel_of: Callable[[ChatId], Channel | None],
         slash_lines: SlashLines,
+        senders_of: Callable[[Group], SenderRule | None],
     ) -> None:
         self._store = store
         self._engine = engine
@@ -56,6 +58,7 @@ class Intake:
         self._new_id = new_id
         self._channel_of = channel_of
         self._slash_lines = slash_lines
+        self._senders_of = senders_of
 
     async def on_chat(self, what: ChatSeen) -> None:
         await self._store.write(lambda tx: tx.chats.seen(what))
@@ -74,7 +77,7 @@ class Intake:
         )
         accepted = await self._store.write(lambda tx: self._accept(tx, inbound))
         log.info(
-            "message.accepted" if accepted.is_new else "message.repeated",
+            _event(accepted),
             chat=inbound.chat,
             message=accepted.message.id,
             state=str(accepted.message.state),
@@ -82,18 +85,21 @@ class Intake:
         return accepted
 
     def _accept(self, tx: Tx, inbound: Inbound) -> Accepted:
-        if tx.chats.get(inbound.chat) is None:
-            channel = self._channel_of(inbound.chat)
-            name = channel.name if channel is not None else ""
-            tx.chats.seen(ChatSeen(chat=inbound.chat, channel=name, at=inbound.sent_at))
+        channel = self._channel_of(inbound.chat)
+        name = channel.name if channel is not None else ""
+        # A network's clock may run ahead of ours.
+        at = min(inbound.sent_at, self._clock.now())
+        tx.chats.seen(ChatSeen(chat=inbound.chat, channel=name, at=at))
         # The row's lock before the look: another writer may be storing the same message now.
         tx.chats.lock(inbound.chat)
         repeat = tx.messages.repeat_of(inbound.chat, inbound.sender, inbound.ext_id)
         if repeat is not None:
             return Accepted(repeat, is_new=False)
+        if (own := self._own(tx, inbound)) is not None:
+            return Accepted(own, is_new=False)
         seq = tx.chats.raise_head(inbound.chat)
         group = tx.groups.of_chat(inbound.chat)
-        message = self._judge(group, inbound, self._id_for(tx, inbound), seq)
+        message = self._judge(group, replace(inbound, sent_at=at), self._id_for(tx, inbound), seq)
         tx.messages.add(message)
         if message.kind is Kind.COMMAND and group is not None:
             slash = parse_slash(inbound.text, group.trigger) or Slash.HELP
@@ -104,6 +110,11 @@ class Intake:
         news = MessageStored(chat=message.chat, seq=message.seq, is_bot=False)
         tx.after_commit(lambda: self._feed.publish(news))
         return Accepted(message, is_new=True)
+
+    def _own(self, tx: Tx, inbound: Inbound) -> Message | None:
+        """Our own words, handed back by the network: known by their id, whatever they say."""
+        message = tx.outbox.said_as(inbound.chat, inbound.ext_id)
+        return None if message is None else tx.messages.get(message)
 
     def _id_for(self, tx: Tx, inbound: Inbound) -> MessageId:
         preferred = inbound.preferred_id
@@ -120,12 +131,15 @@ class Intake:
             sender=inbound.sender,
             sender_name=inbound.sender_name,
             text=inbound.text,
-            at=min(inbound.sent_at, self._clock.now()),  # a network's clock may run ahead of ours
+            at=inbound.sent_at,
             kind=Kind.TEXT,
         )
         if group is None:
             why = "the chat is not registered"
             return replace(message, text="", state=State.UNREGISTERED, why=why)
+        rule = self._senders_of(group)
+        if rule is not None and not rule.allows(inbound.sender):
+            return _of_another(message, rule.others)
         if not inbound.text.strip():
             return replace(message, state=State.IGNORED, why="it has no text")
         if parse_slash(inbound.text, group.trigger) is not None:
@@ -133,6 +147,21 @@ class Intake:
         decision = wake(group, inbound)
         state = State.QUEUED if decision.wakes else State.WAITING
         return replace(message, state=state, wakes=decision.wakes, why=decision.why)
+
+
+def _of_another(message: Message, others: Others) -> Message:
+    """Not one of those whose words count: no trigger, mention or slash line changes that."""
+    why = "the sender is not allowed in this group"
+    if others is Others.IGNORE or not message.text.strip():
+        return replace(message, text="", state=State.IGNORED, why=why)
+    why += ": it goes along with what someone who is says"
+    return replace(message, state=State.WAITING, why=why)
+
+
+def _event(accepted: Accepted) -> str:
+    if accepted.is_new:
+        return "message.accepted"
+    return "message.own" if accepted.message.is_bot else "message.repeated"
 
 
 def _storable(text: str) -> str:

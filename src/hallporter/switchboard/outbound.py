@@ -55,13 +55,14 @@ class Outbound:
         if tx.outbox.has(words.key):
             return None
         now = self._clock.now()
+        speaker = self._speaker_in(tx, words.chat)
         message = Message(
             id=MessageId(self._new_id("m")),
             chat=words.chat,
             seq=tx.chats.raise_head(words.chat),
             ext_id=words.key,
-            sender=self._speaker,
-            sender_name=self._speaker,
+            sender=speaker,
+            sender_name=speaker,
             text=words.text,
             at=now,
             kind=words.kind,
@@ -82,6 +83,10 @@ class Outbound:
         )
         tx.after_commit(lambda: self._tell(message))
         return message.id
+
+    def _speaker_in(self, tx: Tx, chat: ChatId) -> str:
+        group = tx.groups.of_chat(chat)
+        return (group and group.assistant_name) or self._speaker
 
     def _parts(self, chat: ChatId, text: str, message: MessageId) -> tuple[Part, ...]:
         channel = self._channel_of(chat)

@@ -64,7 +64,7 @@ class ChatPage:
             groups=groups,
             group=group,
             answerer=self.lobby.answerer_of(group),
-            assistant=self.lobby.assistant_name,
+            assistant=group.assistant_name or self.lobby.assistant_name,
             notices=await self.lobby.notices(),
             messages=messages[-_AT_ONCE:],
             has_earlier=len(messages) > _AT_ONCE,
