@@ -18,11 +18,14 @@ from hypothesis import strategies as st
 from hallporter.domain.ids import ChatId, MessageId
 from hallporter.domain.ladder import RUNGS
 from hallporter.domain.message import Inbound, Kind, Message, State
+from hallporter.domain.task import Tick, TickState
+from hallporter.domain.turn import What
 from hallporter.switchboard.exchange import Exchange
 from hallporter.switchboard.exchange import House as HouseFacts
 from tests.fakes.agent import ScriptedSeat
 from tests.fakes.clock import FakeClock
 from tests.fakes.echo import EchoAgent
+from tests.fakes.tasks import a_task
 from tests.switchboard.house import CHAT, House, open_house
 
 if TYPE_CHECKING:
@@ -236,12 +239,20 @@ FINAL = {
 
 
 ANSWERS = {"answered", "the agent said nothing"}
+TICK_ENDS = {TickState.RAN, TickState.LATE, TickState.FAILED, TickState.SKIPPED}
 
 
 @dataclass(frozen=True)
 class Hear:
     chat: ChatId
     text: str
+
+
+@dataclass(frozen=True)
+class FallDue:
+    """A tick of the chat's task."""
+
+    chat: ChatId
 
 
 @dataclass(frozen=True)
@@ -282,13 +293,14 @@ class Restart:
     """The host ends as if killed: nothing is tidied up."""
 
 
-Event = Hear | Say | Fail | Leave | Wait | TakeMore | Restart
+Event = Hear | FallDue | Say | Fail | Leave | Wait | TakeMore | Restart
 
 CHATS = st.sampled_from([CHAT, OTHER])
 WHO = st.integers(0, 3)
 EVENTS = st.one_of(
     st.builds(Hear, CHATS, st.sampled_from(["@Andy hello", "just talking"])),
     st.builds(Hear, CHATS, st.sampled_from(["@Andy again", "/stop", "/new", "/status"])),
+    st.builds(FallDue, CHATS),
     st.builds(Say, WHO, st.sampled_from(["an answer", None]), st.integers(0, 2), st.booleans()),
     st.builds(Say, WHO, st.just("all of it"), st.just(0), st.just(True)),
     st.builds(Fail, WHO),
@@ -329,6 +341,8 @@ async def carry_out(house: House, event: Event) -> None:
     match event:
         case Hear(chat, text):
             await house.hear(text, chat)
+        case FallDue(chat):
+            await house.store.write(lambda tx: fall_due(house, tx, chat))
         case Wait(seconds):
             house.clock.advance(timedelta(seconds=seconds))
         case TakeMore(yes):
@@ -344,6 +358,14 @@ async def carry_out(house: House, event: Event) -> None:
         case _:
             pass
     await flush(house)
+
+
+def fall_due(house: House, tx: Tx, chat: ChatId) -> None:
+    house.clock.tick()
+    task = next(task for task in tx.tasks.all() if task.chat == chat)
+    due = house.clock.now()
+    assert tx.tasks.add_tick(Tick(task=task.id, due=due, chat=chat, state=TickState.DUE))
+    house.engine.ring(tx, chat)
 
 
 async def bring_to_an_end(house: House) -> None:
@@ -388,6 +410,23 @@ async def assert_nothing_is_lost_or_doubled(house: House, told: Told, heard: set
     assert not heard, "a message has no row"
 
 
+def assert_each_tick_is_answered_at_most_once(tx: Tx) -> None:
+    assert tx.chats.unheard() == []
+    for task in tx.tasks.all():
+        for tick in tx.tasks.ticks(task.id, 1000):
+            turns = tx.turns.of_tick(task.chat, tick)
+            answered = [
+                turn
+                for turn in turns
+                if any(note.what is What.BLOCK for note in tx.turns.notes([turn.id]))
+            ]
+            has_run = tick.state in {TickState.RAN, TickState.LATE}
+            assert tick.state in TICK_ENDS, tick
+            assert len(answered) == has_run, (tick, turns)
+            assert len(turns) == tick.attempts
+            assert (tick.ended_at is None) == (tick.state is TickState.SKIPPED)
+
+
 def _records(tx: Tx, chat: ChatId) -> tuple[Chat, Sequence[Message], Sequence[Outgoing]]:
     row = tx.chats.get(chat)
     assert row is not None
@@ -407,6 +446,8 @@ async def live_through(folder: Path, events: Sequence[Event]) -> None:
             if is_first:
                 await house.register(CHAT)
                 await house.register(OTHER, trigger="@Andy")
+                for task in (a_task(CHAT), a_task(OTHER)):
+                    await house.store.write(lambda tx, task=task: tx.tasks.add(task))  # type: ignore[misc]
                 is_first = False
             await flush(house)
             while rest and not isinstance(rest[0], Restart):
@@ -417,6 +458,7 @@ async def live_through(folder: Path, events: Sequence[Event]) -> None:
                 await bring_to_an_end(house)
                 told.gather(house)
                 await assert_nothing_is_lost_or_doubled(house, told, heard)
+                await house.store.read(assert_each_tick_is_answered_at_most_once)
                 return
             told.gather(house)
             rest.pop(0)
@@ -428,5 +470,6 @@ async def live_through(folder: Path, events: Sequence[Event]) -> None:
 @given(st.lists(EVENTS, max_size=30))
 @settings(max_examples=60)
 def test_whatever_happens_each_message_has_one_fate_and_one_answer(events: list[Event]) -> None:
+    """And each tick one row, and at most one answer."""
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(live_through(Path(folder), events))
