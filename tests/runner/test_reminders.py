@@ -52,10 +52,10 @@ TASKS: list[dict[str, Any]] = [
 ]
 GROUPS = {
     "groups": [
-        {"jid": "web:main", "name": "Main", "folder": "main", "isMain": True},
-        {"jid": "web:family", "name": "Family", "folder": "family", "isMain": False},
-        {"jid": "web:f2", "name": "Family Trips", "folder": "trips", "isMain": False},
-        {"jid": "web:new", "name": "New people", "folder": None, "isMain": False},
+        {"jid": "web:main", "name": "Main", "folder": "main"},
+        {"jid": "web:family", "name": "Family", "folder": "family"},
+        {"jid": "web:f2", "name": "Family Trips", "folder": "trips"},
+        {"jid": "web:new", "name": "New people", "folder": None},
     ],
     "lastSync": "2026-02-19T10:00:00.000Z",
 }
@@ -249,6 +249,18 @@ def test_it_lists_the_tasks(desk: Desk, text: str) -> None:
     ]
 
 
+def test_what_is_done_is_only_counted(desk: Desk) -> None:
+    done = {**TASKS[0], "id": "task-zz99", "status": "completed", "next_run": None}
+    desk.host.write("current_tasks.json", [done, TASKS[0]])
+    lines = desk.ask("tasks").splitlines()
+    assert lines[0] == "There is one task:"
+    assert lines[-1].endswith("its text. (1 done.)")
+    assert desk.ask("cancel call bob") == "Cancelled: `task-aa11` Reminder: call Bob"
+    desk.host.write("current_tasks.json", [done])
+    assert desk.ask("tasks").endswith("what time is it?` (1 done.)")
+    assert desk.ask("cancel call bob") == "Cancelled: `task-zz99` Reminder: call Bob"
+
+
 def test_without_tasks_it_says_how_to_make_one(desk: Desk) -> None:
     desk.host.write("current_tasks.json", [])
     assert desk.ask("tasks").startswith("There are no tasks. Say it like `remind me in 2 minutes")
@@ -331,7 +343,7 @@ def test_who_cannot_be_told_is_said(desk: Desk, text: str, is_main: bool, reply:
 @pytest.mark.parametrize("text", ["groups", "list the chats", "refresh groups"])
 def test_it_lists_the_chats(desk: Desk, text: str) -> None:
     lines = desk.ask(text).splitlines()
-    assert lines[2] == "- **Main** `web:main` (folder `main`, the main one)"
+    assert lines[2] == "- **Main** `web:main` (folder `main`)"
     assert lines[-1] == "- **New people** `web:new` (not registered)"
 
 

@@ -56,8 +56,7 @@ def _list_groups(visit: Visit, _: re.Match[str]) -> Answer:
 
 def _group_line(group: Mapping[str, object]) -> str:
     place = f"folder `{group['folder']}`" if group.get("folder") else "not registered"
-    main = ", the main one" if group.get("isMain") else ""
-    return f"- **{_name(group)}** `{group.get('jid')}` ({place}{main})"
+    return f"- **{_name(group)}** `{group.get('jid')}` ({place})"
 
 
 def _name(group: Mapping[str, object]) -> str:

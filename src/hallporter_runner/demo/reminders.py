@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hallporter_runner.demo.timetable import Plan
 
 _REMINDER = "Reminder: "
+_COMPLETED = "completed"  # a task's status
 _LINK = re.compile(r"[\s,:;–-]*(?:(?:to|that|about|of)\s+)?", re.IGNORECASE)
 _ASK = (
     r"(?:(?:please|can you|could you|would you)\s+)*"
@@ -62,7 +63,7 @@ def _repeat(visit: Visit, match: re.Match[str]) -> Answer | None:
         return say(f"Do what? Say it like `{plan.words} what time is it?`")
     if reminder := re.match(rf"{_ASK}(?P<what>.+)", what, re.IGNORECASE | re.DOTALL):
         what = _REMINDER + _LINK.sub("", reminder["what"], count=1)
-    return _schedule(visit, plan, what, f"I will take this up {plan.words}: {what}")
+    return _schedule(visit, plan, what, f"I will do this {plan.words}: {what}")
 
 
 def _schedule(visit: Visit, plan: Plan, prompt: str, words: str) -> Answer:
@@ -84,16 +85,19 @@ def _schedule(visit: Visit, plan: Plan, prompt: str, words: str) -> Answer:
 
 def _list_tasks(visit: Visit, _: re.Match[str]) -> Answer:
     tasks = visit.toolset.tasks()
-    if not tasks:
-        return say("There are no tasks. " + _WHEN.removeprefix("When? "))
+    ahead = [task for task in tasks if task.get("status") != _COMPLETED]
+    done = f"({len(tasks) - len(ahead)} done.)" if len(ahead) < len(tasks) else ""
+    if not ahead:
+        return say(f"There are no tasks. {_WHEN.removeprefix('When? ')} {done}".rstrip())
     return say(
         "\n".join(
             [
-                "There is one task:" if len(tasks) == 1 else f"There are {len(tasks)} tasks:",
+                "There is one task:" if len(ahead) == 1 else f"There are {len(ahead)} tasks:",
                 "",
-                *(_task_line(visit, task) for task in tasks),
+                *(_task_line(visit, task) for task in ahead),
                 "",
-                "Say `pause`, `resume`, `run` or `cancel` with an id, or with words of its text.",
+                "Say `pause`, `resume`, `run` or `cancel` with an id, or with words of its text."
+                f" {done}".rstrip(),
             ]
         )
     )
@@ -163,14 +167,16 @@ def _control(visit: Visit, match: re.Match[str]) -> Answer:
 
 
 def _named(tasks: Sequence[dict[str, object]], which: str) -> list[dict[str, object]]:
-    """Those with the id; else those whose id begins so; else those with all the words."""
+    """Those with the id; else those whose id begins so; else those ahead with all the words; else
+    those that are done."""
     ids = [task for task in tasks if task.get("id") == which]
     begun = [task for task in tasks if str(task.get("id")).startswith((which, f"task-{which}"))]
     words = which.casefold().split()
     worded = [
         task for task in tasks if all(word in str(task.get("prompt")).casefold() for word in words)
     ]
-    return ids or begun or worded
+    ahead = [task for task in worded if task.get("status") != _COMPLETED]
+    return ids or begun or ahead or worded
 
 
 def _moment(value: object) -> datetime | None:
