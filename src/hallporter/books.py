@@ -342,6 +342,12 @@ class Removals(Protocol):
         """Ended before then, and no message left that they belong to; how many."""
         ...
 
+    def old_ticks(self, before: datetime, limit: int) -> Sequence[tuple[TaskId, datetime]]:
+        """Due before then, and over."""
+        ...
+
+    def drop_tick(self, task: TaskId, due: datetime) -> None: ...
+
 
 class Tx(Protocol):
     """One transaction: all of it happens, or none."""

@@ -23,6 +23,8 @@ from hallporter.switchboard.notices import Notices
 from hallporter.switchboard.outbound import Outbound
 from hallporter.switchboard.retention import Sweep
 from hallporter.switchboard.rounds import Rounds
+from hallporter.switchboard.scheduler import Scheduler
+from hallporter.switchboard.tasks import NewTask, Tasks
 from tests.fakes.clock import FakeClock
 from tests.fakes.ids import counting_id
 from tests.switchboard.house import CHAT, House, open_house
@@ -95,10 +97,41 @@ async def test_old_messages_go_with_their_turns_and_young_ones_stay(keeper: Keep
     await talk(house, "young")
     removal = await keeper.sweep.run_if_due()
     assert removal is not None
-    assert removal.counts == {"messages": 2, "turns": 1, "logs": 0}
+    assert removal.counts == {"messages": 2, "turns": 1, "ticks": 0, "logs": 0}
     assert await texts(house) == ["@Andy young", "yes, young"]
     [notice] = await keeper.notices.open()
     assert notice.text == "The nightly sweep removed 2 messages, 1 turn."
+
+
+async def test_old_ticks_go_and_their_task_stays(keeper: Keeper) -> None:
+    house = keeper.house
+    engine, clock, store = house.engine, house.clock, house.store
+    scheduler = Scheduler(store=store, engine=engine, clock=clock, changed=lambda _folder: None)
+    tasks = Tasks(
+        store=store,
+        engine=engine,
+        clock=clock,
+        new_id=counting_id,
+        timezone="UTC",
+        poke=scheduler.poke,
+        changed=lambda _folder: None,
+    )
+    new = NewTask(
+        folder="family",
+        prompt="Say the day.",
+        schedule_type="cron",
+        schedule_value="@daily",
+        misfire="skip",
+        created_by="family",
+    )
+    task = await tasks.add(new)
+    clock.advance(90 * DAY)
+    await scheduler.look()
+    removal = await keeper.sweep.run_if_due()
+    assert removal is not None
+    assert removal.counts["ticks"] == 60
+    assert len(await tasks.ticks(task.id, 1000)) == 30
+    assert (await tasks.get(task.id)).next_at is not None
 
 
 async def test_chatter_that_nobody_asked_to_answer_goes_too(keeper: Keeper) -> None:

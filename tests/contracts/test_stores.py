@@ -1259,3 +1259,27 @@ async def test_a_removed_task_takes_its_ticks_along(store: Store) -> None:
     assert await store.read(lambda tx: tx.tasks.get(TASK.id)) is None
     assert await store.read(lambda tx: tx.tasks.ticks(TASK.id, 9)) == []
     assert await store.read(lambda tx: tx.tasks.waiting_tick(CHAT)) is None
+
+
+async def test_old_ticks_that_are_over_can_be_dropped(store: Store) -> None:
+    def fn(tx: Tx) -> None:
+        tx.tasks.add(TASK)
+        add_ticks(
+            tx,
+            tick(0, state=TickState.RAN),
+            tick(1),
+            tick(2, state=TickState.RUNNING),
+            tick(3, state=TickState.SKIPPED),
+            tick(9, state=TickState.RAN),
+        )
+
+    await store.write(fn)
+    before = START + timedelta(minutes=9)
+    old = await store.read(lambda tx: tx.removals.old_ticks(before, 9))
+    one = await store.read(lambda tx: tx.removals.old_ticks(before, 1))
+    await store.write(lambda tx: tx.removals.drop_tick(TASK.id, START))
+
+    left = await store.read(lambda tx: tx.tasks.ticks(TASK.id, 9))
+    assert sorted(old) == [(TASK.id, tick(0).due), (TASK.id, tick(3).due)]
+    assert len(one) == 1
+    assert [found.due for found in reversed(left)] == [tick(n).due for n in (1, 2, 3, 9)]

@@ -45,7 +45,11 @@ class TaskAnswer(BaseModel):
 
     success: Literal[True] = True
     data: TaskJson
-    note: str | None = Field(None, description="What the asker should know of the time, if any.")
+    note: str | None = Field(
+        None,
+        description="What the asker should know of the time, if anything.",
+        exclude_if=lambda note: note is None,
+    )
 
 
 class TasksAnswer(BaseModel):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from hallporter.domain.ids import ChatId, MessageId
+from hallporter.domain.ids import ChatId, MessageId, TaskId
 from hallporter.domain.removal import Reason, Removal
 from hallporter.stores.columns import time_in, time_out
 
@@ -64,6 +64,13 @@ class SqlRemovals:
             self._run("drop_notes", turn=turn)
             self._run("drop_turn", turn=turn)
         return len(turns)
+
+    def old_ticks(self, before: datetime, limit: int) -> Sequence[tuple[TaskId, datetime]]:
+        rows = self._run("old_ticks", before=time_in(before), limit=limit)
+        return [(TaskId(row["task"]), time_out(row["due"])) for row in rows]
+
+    def drop_tick(self, task: TaskId, due: datetime) -> None:
+        self._run("drop_tick", task=task, due=time_in(due))
 
 
 def _removal(row: Row) -> Removal:

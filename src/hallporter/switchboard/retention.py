@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from hallporter.books import Tx
-    from hallporter.domain.ids import MessageId
+    from hallporter.domain.ids import MessageId, TaskId
     from hallporter.domain.removal import Retention
     from hallporter.ports import Clock, Store
     from hallporter.switchboard.notices import Notices
@@ -57,11 +58,12 @@ class Sweep:
         return removal
 
     async def _remove(self, now: datetime) -> Mapping[str, int]:
-        counts = {"messages": 0, "turns": 0, "logs": 0}
+        counts = {"messages": 0, "turns": 0, "ticks": 0, "logs": 0}
         if self.retention.messages is not None:
             before = now - self.retention.messages
             counts["messages"] = await self._remove_messages(before)
             counts["turns"] = await self._remove_turns(before)
+            counts["ticks"] = await self._remove_ticks(before)
         if self.retention.logs is not None:
             counts["logs"] = await self.logs.remove_logs(now - self.retention.logs)
         return counts
@@ -93,3 +95,19 @@ class Sweep:
         ):
             count += dropped
         return count
+
+    async def _remove_ticks(self, before: datetime) -> int:
+        count = 0
+        while found := await self.store.read(
+            lambda tx: tx.removals.old_ticks(before, _FOUND_AT_ONCE)
+        ):
+            for start in range(0, len(found), _DROPPED_AT_ONCE):
+                dropped = found[start : start + _DROPPED_AT_ONCE]
+                await self.store.write(partial(_drop_ticks, ticks=dropped))
+            count += len(found)
+        return count
+
+
+def _drop_ticks(tx: Tx, ticks: Sequence[tuple[TaskId, datetime]]) -> None:
+    for task, due in ticks:
+        tx.removals.drop_tick(task, due)

@@ -407,6 +407,13 @@ DELETE FROM turn_notes WHERE turn = :turn;
 -- name: drop_turn
 DELETE FROM turns WHERE id = :turn;
 
+-- name: old_ticks
+SELECT task, due FROM firings WHERE due < :before AND state NOT IN ('due', 'running')
+LIMIT :limit;
+
+-- name: drop_tick
+DELETE FROM firings WHERE task = :task AND due = :due;
+
 -- name: task_add
 INSERT INTO tasks (
     id, folder, chat, prompt, schedule_type, schedule_value, timezone, context_mode, misfire,
