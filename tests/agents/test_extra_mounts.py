@@ -13,7 +13,7 @@ from hallporter.agents.extra_mounts import granted
 from hallporter.domain.brief import AgentSettings
 from hallporter.domain.errors import AgentRefusedError
 from hallporter.domain.extra_mount import ExtraMount, Granted, parse_mount
-from tests.agents.room import Room, foreign, open_room
+from tests.agents.room import Room, demo, foreign, open_room
 from tests.sandboxes import boxes
 
 
@@ -207,10 +207,14 @@ def prepare(room: Room, outside: Path, *, is_writable: bool) -> None:
     outside.mkdir()
     (outside / "note").write_text("remember the milk")
     outside.chmod(0o777)  # a host that is root has its agents run as somebody else
-    policy = room.premises.mount_policy
-    policy.parent.mkdir(parents=True)
+    room.premises.mount_policy.parent.mkdir(parents=True)
+    allow(room, outside, is_writable=is_writable)
+
+
+def allow(room: Room, outside: Path, *, is_writable: bool) -> None:
     roots = [{"path": str(outside), "allowReadWrite": is_writable}]
-    policy.write_text(json.dumps({"allowedRoots": roots, "nonMainReadOnly": False}))
+    document = {"allowedRoots": roots, "nonMainReadOnly": False}
+    room.premises.mount_policy.write_text(json.dumps(document))
 
 
 def asking(outside: Path, sandbox: str) -> AgentSettings:
@@ -250,3 +254,35 @@ async def test_an_agent_whose_mount_is_refused_does_not_start(tmp_path: Path) ->
         with pytest.raises(AgentRefusedError, match="the allow-list of extra mounts, is missing"):
             await room.turn("read", settings=asking(tmp_path, "process"))
         assert room.states() == {}
+
+
+async def test_a_warm_agent_does_not_keep_what_it_may_no_longer_see(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    async with open_room(tmp_path) as room:
+        prepare(room, outside, is_writable=True)
+        settings = asking(outside, "process")
+        room.strings().order(WRITE)
+        await room.turn("write", settings=settings)
+        assert room.states() == {"family": "warm"}
+
+        room.premises.mount_policy.write_text('{"allowedRoots": []}')
+
+        with pytest.raises(AgentRefusedError, match="below none of the allowed roots"):
+            await room.turn("again", settings=settings, epoch=2, through=2)
+        assert room.states() == {}
+
+
+async def test_a_warm_agent_gives_way_to_one_that_sees_what_is_allowed_now(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    async with open_room(tmp_path) as room:
+        prepare(room, outside, is_writable=False)
+        settings = replace(demo(), mounts=asking(outside, "process").mounts)
+        await room.turn("hello", settings=settings)
+        first = room.pid()
+        await room.turn("hello", settings=settings, epoch=2, through=2)
+        assert room.pid() == first
+
+        allow(room, outside, is_writable=True)
+        await room.turn("hello", settings=settings, epoch=3, through=3)
+
+        assert room.pid() != first

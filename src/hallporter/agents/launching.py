@@ -53,16 +53,12 @@ def extras(brief: Brief, equipment: Equipment) -> tuple[Granted, ...]:
     Raises `AgentRefusedError` when it is less than the settings ask for.
     """
     premises = equipment.premises
-    shown = granted(
+    return granted(
         brief.settings.mounts,
         policy=premises.mount_policy,
         protected=premises.protected,
         is_main=brief.group.is_main,
     )
-    for one in shown:
-        if one.note:
-            log.warning("mount.read_only", name=one.name, folder=brief.group.folder, why=one.note)
-    return shown
 
 
 def launch_of(name: AgentId, brief: Brief, equipment: Equipment, sandbox: Sandbox) -> Launch:
@@ -73,7 +69,11 @@ def launch_of(name: AgentId, brief: Brief, equipment: Equipment, sandbox: Sandbo
             " take the setting out, or use sandbox = 'process', which has the host's"
         )
         raise AgentRefusedError(message)
-    mounts = (*equipment.premises.mounts(brief.group), *map(extra_mount, extras(brief, equipment)))
+    shown = extras(brief, equipment)
+    for one in shown:
+        if one.note:
+            log.warning("mount.read_only", name=one.name, folder=brief.group.folder, why=one.note)
+    mounts = (*equipment.premises.mounts(brief.group), *map(extra_mount, shown))
     environment = {
         "HALLPORTER_WORKSPACE": "/workspace",
         "HALLPORTER_SANDBOX": sandbox.name,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from hallporter.agents.run_log import RunLog
     from hallporter.agents.tray import Tray
-    from hallporter.domain.brief import AgentSettings, Batch, Brief
+    from hallporter.domain.brief import AgentSettings, Batch, Brief, Mount
     from hallporter.domain.ids import AgentId
     from hallporter.ports import Box, Clock
 
@@ -84,6 +84,7 @@ class LiveAgent:
         name: AgentId,
         brief: Brief,
         box: Box,
+        extras: tuple[Mount, ...],
         tray: Tray,
         run_log: RunLog,
         clock: Clock,
@@ -93,6 +94,7 @@ class LiveAgent:
     ) -> None:
         self.name = name
         self.brief = brief
+        self.extras = extras  # what it was shown from elsewhere
         self.epoch = brief.epoch
         self.state: State = Busy()
         self.started_at = clock.now()

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from hallporter.agents.launching import COMMAND, launch_of, lay_out
+from hallporter.agents.launching import COMMAND, extras, launch_of, lay_out
 from hallporter.agents.live import LiveAgent, Patience, Warm
 from hallporter.agents.seat import SandboxedSeat
+from hallporter.agents.workspace import extra_mount
 from hallporter.domain.errors import AgentFailedError, AgentRefusedError, FencedError
 from hallporter.domain.ids import AgentId
 from hallporter.switchboard.status import LiveAgentInfo
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 
     from hallporter.agents.launching import Equipment
-    from hallporter.domain.brief import Brief, LateBlock
+    from hallporter.domain.brief import Brief, LateBlock, Mount
     from hallporter.domain.ids import ChatId, Folder
     from hallporter.ports import Clock, Sandbox
 
@@ -110,8 +111,9 @@ class SandboxedAgents:
 
     async def _take(self, brief: Brief) -> tuple[LiveAgent, bool]:
         folder = brief.group.folder
+        shown = await self._extras(brief)
         while (agent := self._live.get(folder)) is not None:
-            if agent.can_serve(brief):
+            if agent.can_serve(brief) and agent.extras == shown:
                 agent.attach(brief)
                 # It may have made a mess of its input folder: then a fresh one must do.
                 with contextlib.suppress(AgentFailedError):
@@ -120,6 +122,17 @@ class SandboxedAgents:
             await agent.close()
         await self._make_room(folder)
         return await self._start(brief), False
+
+    async def _extras(self, brief: Brief) -> tuple[Mount, ...]:
+        """As the allow-list is now: a warm agent must not keep what it may no longer see."""
+        if not brief.settings.mounts:
+            return ()
+        try:
+            shown = await asyncio.to_thread(extras, brief, self._equipment)
+        except AgentRefusedError:
+            await self.forget(brief.chat)
+            raise
+        return tuple(map(extra_mount, shown))
 
     async def _start_anew(self, brief: Brief) -> LiveAgent:
         """R9: the warm one was dead; its place is free, or will be as soon as its exit is seen."""
@@ -158,6 +171,7 @@ class SandboxedAgents:
             name=name,
             brief=brief,
             box=box,
+            extras=tuple(mount for mount in launch.mounts if mount.is_foreign),
             tray=tray,
             run_log=run_log,
             clock=self._clock,

@@ -18,11 +18,10 @@ from hallporter.domain.group import (
     check_name,
 )
 from hallporter.domain.ids import ChatId
-from hallporter.domain.message import State
 from hallporter.domain.trigger import check_trigger, default_trigger
-from hallporter.domain.turn import Note, Outcome, What
 from hallporter.switchboard.discovery import known_chats
-from hallporter.switchboard.orphans import cut_short, pause_all, remove_all
+from hallporter.switchboard.orphans import remove_all
+from hallporter.switchboard.silencing import silence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from hallporter.switchboard.discovery import KnownChat
 
 MAIN_CHAT = ChatId("web:main")
-_REMOVED = "the group was removed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,35 +168,8 @@ class Groups:
         return await self._store.write(fn)
 
     def _silence(self, tx: Tx, group: Group) -> None:
-        """A turn that runs is stopped: whoever still works writes under an epoch that no longer
-        counts."""
-        now = self._clock.now()
-        chat = tx.chats.lock(group.chat)
-        if (turn := tx.turns.open_in(chat.id)) is not None:
-            tx.messages.mark(
-                chat.id,
-                after=chat.cursor,
-                through=turn.piped,
-                was=(State.RUNNING,),
-                state=State.STOPPED,
-                turn=turn.id,
-            )
-            tx.turns.save(replace(turn, outcome=Outcome.STOPPED, ended_at=now, why=_REMOVED))
-            tx.turns.note(
-                Note(
-                    turn=turn.id,
-                    at=now,
-                    what=What.ENDED,
-                    after=chat.cursor,
-                    through=turn.piped,
-                    why=_REMOVED,
-                )
-            )
-            cut_short(tx, turn, _REMOVED, now)
-        tx.messages.ignore(chat.id, _REMOVED)
-        pause_all(tx, group.folder, _REMOVED)
-        tx.chats.save(replace(chat.settled(chat.head), epoch=chat.epoch + 1, woken_at=None))
-        tx.after_commit(lambda: self._close_warm(chat.id))
+        silence(tx, group, self._clock.now())
+        tx.after_commit(lambda: self._close_warm(group.chat))
 
     def register(self, tx: Tx, new: NewGroup) -> Group:
         """Folder and chat are unique; at most one group is main, and the flag can be moved.
