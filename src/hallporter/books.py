@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from hallporter.domain.backlog import Waiting
     from hallporter.domain.chat import Chat, ChatSeen
     from hallporter.domain.command import Carried
+    from hallporter.domain.enclosure import Enclosure
     from hallporter.domain.group import Group
     from hallporter.domain.ids import (
         ChatId,
@@ -129,7 +130,12 @@ class Messages(Protocol):
         ...
 
     def sent(self, chat: ChatId, after: int, since: datetime) -> Sequence[str]:
-        """The texts past `after` that agents sent by a command, from a moment on, in order."""
+        """The texts past `after` that agents sent by a command, from a moment on, in order; the
+        names of files that went along are said."""
+        ...
+
+    def files(self, chat: ChatId | None = None) -> Sequence[Enclosure]:
+        """Those that go along with messages, the newest of a chat first."""
         ...
 
     def counts(self) -> Mapping[str, int]:
@@ -154,6 +160,10 @@ class Turns(Protocol):
 
     def given(self, chat: ChatId, seq: int) -> Sequence[Turn]:
         """The turns whose agent was given this message, in order."""
+        ...
+
+    def last_of(self, chat: ChatId, task: TaskId) -> Turn | None:
+        """The newest one that served a tick of this task."""
         ...
 
     def of_tick(self, chat: ChatId, tick: Tick) -> Sequence[Turn]:

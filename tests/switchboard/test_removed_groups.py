@@ -12,7 +12,7 @@ from hallporter.domain.brief import Block
 from hallporter.domain.errors import FencedError, NotFoundError
 from hallporter.domain.ids import ChatId
 from hallporter.domain.message import Message
-from hallporter.switchboard.clerk import Opened, Progress
+from hallporter.switchboard.progress import Opened, Progress
 from tests.switchboard.house import CHAT, House, open_house
 
 NEIGHBOUR = ChatId("fake:neighbour")

@@ -187,6 +187,33 @@ async def test_ticks_of_one_chat_run_one_after_another_earliest_first(house: Hou
     assert house.agent.most_live == 1
 
 
+async def test_a_task_slower_than_its_schedule_does_not_keep_people_waiting_for_ever(
+    house: House,
+) -> None:
+    slow, other = await add(house, prompt="slow"), await add(house, prompt="other")
+    await fall_due(house, slow)
+    first = await house.agent.seated()
+    message = await house.hear("hello?")
+    again, once = await fall_due(house, slow), await fall_due(house, other)
+    first.say("done")
+    second = await house.agent.seated(2)
+    assert second.brief.task is not None
+    await fall_due(house, slow)
+    house.clock.tick()
+    second.say("done")
+    third = await house.agent.seated(3)
+    third.say("done")
+    await house.agent.over(third)
+    assert {(await tick_now(house, tick)).state for tick in (again, once)} == {TickState.RAN}
+
+    people = await house.agent.seated(4)
+
+    assert people.texts() == ["hello?"]
+    people.say("here I am")
+    await house.settled(message, "answered")
+    (await house.agent.seated(5)).say("done")
+
+
 async def test_ticks_and_messages_of_many_chats_share_the_slots_oldest_first(
     tmp_path: Path,
 ) -> None:

@@ -65,6 +65,10 @@ class SqlTurns:
     def given(self, chat: ChatId, seq: int) -> Sequence[Turn]:
         return [_turn(row) for row in self._run("turn_given", chat=chat, seq=seq)]
 
+    def last_of(self, chat: ChatId, task: TaskId) -> Turn | None:
+        rows = self._run("turn_last_of", chat=chat, task=task)
+        return _turn(rows[0]) if rows else None
+
     def of_tick(self, chat: ChatId, tick: Tick) -> Sequence[Turn]:
         rows = self._run("turn_of_tick", chat=chat, task=tick.task, due=time_in(tick.due))
         return [_turn(row) for row in rows]

@@ -62,9 +62,10 @@ class Clerk:
         if group is None:
             self._abandon(tx, chat)
             return None
-        if (tick := self._ticks.open(tx, chat, group)) is not None:
-            return tick
-        if chat.due_at is not None:  # for a tick that is gone
+        if (opened := self._ticks.open(tx, chat, group)) is not None:
+            return opened
+        has_tick = tx.tasks.waiting_tick(chat_id) is not None
+        if chat.due_at is not None and not has_tick:  # rung for a tick that is gone
             chat = replace(chat, due_at=None)
             tx.chats.save(chat)
             if chat.not_before is not None and chat.not_before > self._clock.now():
@@ -97,6 +98,8 @@ class Clerk:
         self._mark(tx, turn, State.RUNNING, after=backlog.after, through=turn.piped)
         covers = tuple(message.id for message in backlog.kept)
         self._record.begin(tx, turn, after=backlog.after, covers=covers)
+        if has_tick:
+            self._engine.ring(tx, chat_id)  # it waits behind this turn
         batch = to_batch(backlog.kept, omitted=backlog.omitted)
         return Opened(turn=turn, chat=chat, group=group, batch=batch, sent=sent)
 

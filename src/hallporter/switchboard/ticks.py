@@ -59,9 +59,10 @@ class Ticks:
         self._pause = pause
 
     def open(self, tx: Tx, chat: Chat, group: Group) -> Opened | None:
-        """A turn for the tick that has waited longest; None when none waits."""
+        """A turn for the tick that has waited longest; None when none waits, or when it is the
+        backlog's turn."""
         tick = self._next(tx, group)
-        if tick is None:
+        if tick is None or self._lets_pass(tx, chat, tick):
             return None
         now = self._clock.now()
         task = replace(known_task(tx, tick.task), last_at=now)
@@ -161,6 +162,15 @@ class Ticks:
             # The chat was registered anew: another folder is none of the task's business.
             tx.tasks.save_tick(replace(tick, state=TickState.SKIPPED, why="its group is gone"))
         return None
+
+    def _lets_pass(self, tx: Tx, chat: Chat, tick: Tick) -> bool:
+        """A tick goes before the backlog, but a task goes before the same backlog once: one that is
+        slower than its schedule must not keep people waiting for ever."""
+        if chat.woken_at is None or tx.messages.first_waking(chat.id, chat.cursor) is None:
+            return False
+        ripe_at = max(chat.woken_at, chat.not_before or chat.woken_at)
+        last = tx.turns.last_of(chat.id, tick.task)
+        return ripe_at <= self._clock.now() and last is not None and last.started_at > ripe_at
 
     # --- the tick and its task ----------------------------------------------------------------
 

@@ -49,10 +49,10 @@ WHERE f.state = 'due' AND c.due_at IS NULL
 -- name: message_add
 INSERT INTO messages (
     chat, seq, id, ext_id, sender, sender_name, text, at, kind, wakes, why, state, turn,
-    covers_after, covers_through
+    covers_after, covers_through, files
 ) VALUES (
     :chat, :seq, :id, :ext_id, :sender, :sender_name, :text, :at, :kind, :wakes, :why, :state,
-    :turn, :covers_after, :covers_through
+    :turn, :covers_after, :covers_through, :files
 );
 
 -- name: message_get
@@ -119,8 +119,14 @@ WHERE chat = :chat AND kind = 'reply' AND seq > :seq
     AND covers_after < :seq AND covers_through >= :seq
 ORDER BY seq;
 
+-- name: message_files
+SELECT files FROM messages WHERE files <> '[]';
+
+-- name: message_files_in
+SELECT files FROM messages WHERE chat = :chat AND files <> '[]' ORDER BY seq DESC;
+
 -- name: message_sent
-SELECT text FROM messages
+SELECT text, files FROM messages
 WHERE chat = :chat AND seq > :after AND kind = 'reply' AND ext_id LIKE 'cmd:%' AND at >= :since
 ORDER BY seq;
 
@@ -158,6 +164,9 @@ SELECT * FROM turns WHERE outcome IS NULL ORDER BY started_at;
 -- name: turn_given
 SELECT * FROM turns WHERE chat = :chat AND cursor < :seq AND piped >= :seq ORDER BY epoch;
 
+-- name: turn_last_of
+SELECT * FROM turns WHERE chat = :chat AND task = :task ORDER BY epoch DESC LIMIT 1;
+
 -- name: turn_of_tick
 SELECT * FROM turns WHERE chat = :chat AND task = :task AND due = :due ORDER BY epoch;
 
@@ -179,8 +188,8 @@ VALUES (:key, :chat, :message, :at, :state, :why)
 ON CONFLICT (key) DO NOTHING RETURNING number;
 
 -- name: outbox_put_part
-INSERT INTO outbox_parts (outbox, position, message_id, body, state, attempts)
-VALUES (:outbox, :position, :message_id, :body, :state, :attempts);
+INSERT INTO outbox_parts (outbox, position, message_id, body, files, state, attempts)
+VALUES (:outbox, :position, :message_id, :body, :files, :state, :attempts);
 
 -- name: outbox_has
 SELECT 1 AS found FROM outbox WHERE key = :key;
