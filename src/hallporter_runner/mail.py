@@ -84,7 +84,7 @@ class Mail:
                 pass
             except OSError as error:
                 raise MailError(
-                    f"the host has answered, but its answer cannot be read: {error.strerror}"
+                    f"the host has the request, but its answer cannot be read: {error.strerror}"
                 ) from error
             else:
                 # The host clears the folder too, but not at once.

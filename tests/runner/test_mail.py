@@ -97,3 +97,10 @@ def test_a_snapshot_that_was_never_written_is_none_and_a_broken_one_an_error(ipc
     (ipc / "current_tasks.json").write_text("[", encoding="utf-8")
     with pytest.raises(MailError, match=r"current_tasks\.json cannot be read"):
         Mail(ipc).snapshot("current_tasks.json")
+
+
+def test_a_place_for_answers_that_is_no_folder_is_an_error(ipc: Path) -> None:
+    (ipc / "results").rmdir()
+    (ipc / "results").touch()
+    with pytest.raises(MailError, match="its answer cannot be read: Not a directory"):
+        Mail(ipc).post(TASKS, {"type": "refresh_groups"})

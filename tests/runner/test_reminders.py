@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hallporter_runner.demo.conversation import listen
+from hallporter_runner.demo.moments import describe_moment
 from hallporter_runner.demo.skills import answer_to
 from hallporter_runner.demo.visit import Visit
 from hallporter_runner.mail import Mail
@@ -303,6 +304,18 @@ def test_words_that_fit_no_task_are_told_back(desk: Desk) -> None:
 def test_all_means_this_chats_own(desk: Desk, text: str) -> None:
     desk.ask(text)
     assert [request["taskId"] for request in desk.host.requests] == ["task-aa11", "task-bb22"]
+
+
+def test_a_host_that_writes_strange_things_is_borne(desk: Desk) -> None:
+    strange = {"schedule_type": "interval", "schedule_value": "1500", "next_run": "soon"}
+    desk.host.write("current_tasks.json", [{**TASKS[0], **strange}, "what?"])
+    assert "Reminder: call Bob (every 1.5 seconds)" in desk.ask("tasks")
+
+
+def test_a_zone_that_the_box_does_not_know_is_told_by_the_hosts_offset() -> None:
+    talk = listen((f'<context now="{NOW.isoformat()}" timezone="Mars/Olympus"/>\ntasks',))
+    moment = datetime.fromisoformat("2026-02-19T16:30:00Z")
+    assert describe_moment(moment, talk) == "today at 18:30 (Mars/Olympus)"
 
 
 def test_a_refusal_of_the_host_is_shown_as_it_is(desk: Desk) -> None:

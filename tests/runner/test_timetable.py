@@ -3,12 +3,21 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hallporter_runner.demo.timetable import Plan, plan_at_end, plan_at_start
 from hallporter_runner.schedules import trouble_with
 from hallporter_runner.tools import ToolError
 
 NOW = datetime.fromisoformat("2026-02-19T12:00:00+02:00")  # a Thursday
+
+WORDS = st.from_regex(
+    r"in|at|on|every|each|next|half|an?|and|,|:|0|2|30|999999|18:30|9:75|6|pm|minutes|h|1h30m|days"
+    r"|week|month|day|morning|weekday|monday|fridays|tomorrow|today|2026-02-30|9999-12-31|0001-01-01"
+    r"|noon|second|other|hourly|daily|the|31st|buy|milk",
+    fullmatch=True,
+)
 
 
 def plan(words: str) -> Plan:
@@ -147,3 +156,14 @@ def test_a_time_alone_leaves_nothing() -> None:
 def test_a_time_that_cannot_be_is_told(words: str, complaint: str) -> None:
     with pytest.raises(ToolError, match=complaint):
         plan_at_start(words, NOW)
+
+
+@given(st.lists(WORDS, max_size=8).map(" ".join))
+def test_whatever_is_said_is_a_schedule_or_none_or_told(text: str) -> None:
+    for read in (plan_at_start, plan_at_end):
+        try:
+            found = read(text, NOW)
+        except ToolError:
+            continue
+        if found is not None and found[0].value != "0":
+            assert trouble_with(found[0].type, found[0].value) == ""

@@ -32,12 +32,11 @@ def describe_moment(at: datetime, talk: Talk) -> str:
 
 def describe_span(span: timedelta) -> str:
     """A length of time in the largest unit that measures it without a rest."""
-    seconds = int(span.total_seconds())
+    seconds = span.total_seconds()
     for unit, length in _UNITS:
         if seconds >= length and seconds % length == 0:
-            count = seconds // length
-            return unit if count == 1 else f"{count} {unit}s"
-    return f"{span.total_seconds():g} seconds"
+            return unit if seconds == length else f"{seconds / length:.0f} {unit}s"
+    return f"{seconds:g} seconds"
 
 
 def _zone(talk: Talk, now: datetime) -> tzinfo | None:

@@ -149,8 +149,8 @@ def _no_idea(visit: Visit, text: str) -> Answer:
     quoted = "\n".join(f"> {line}" for line in gist.splitlines()) or "> (nothing)"
     return say(
         f"I read your message:\n\n{quoted}\n\nI am the demo agent and have no model to think about "
-        "it with. Try `where are you?`, `count slowly to 10` or `show formatting`; `help` lists "
-        f"the rest. (Message {visit.seen} of this session.)"
+        "it with. Try `where are you?`, `remind me in 30 seconds to stand up` or `show formatting`;"
+        f" `help` lists the rest. (Message {visit.seen} of this session.)"
     )
 
 
