@@ -43,7 +43,24 @@ EXPRESSIONS = (
     "@weekly",
 )
 
-moments = st.timedeltas(timedelta(days=-400), timedelta(days=1100)).map(lambda span: NOW + span)
+# When clocks of these zones change; what goes wrong goes wrong there.
+CHANGES = (
+    datetime(2026, 3, 8, 7, tzinfo=UTC),
+    datetime(2026, 3, 29, 1, tzinfo=UTC),
+    datetime(2026, 4, 4, 15, tzinfo=UTC),
+    datetime(2026, 4, 5, 3, tzinfo=UTC),
+    datetime(2026, 9, 6, 4, tzinfo=UTC),
+    datetime(2026, 10, 3, 15, 30, tzinfo=UTC),
+    datetime(2026, 10, 25, 1, tzinfo=UTC),
+    datetime(2026, 11, 1, 6, tzinfo=UTC),
+)
+somewhen = st.timedeltas(timedelta(days=-400), timedelta(days=1100)).map(lambda span: NOW + span)
+around_a_change = st.builds(
+    lambda change, span: change + span,
+    st.sampled_from(CHANGES),
+    st.timedeltas(timedelta(hours=-3), timedelta(hours=3)),
+)
+moments = somewhen | around_a_change
 crons = st.builds(
     Schedule,
     type=st.just(Type.CRON),
@@ -138,6 +155,10 @@ def test_a_cron_time_is_one_that_the_expression_names(schedule: Schedule, moment
     following = next_due(schedule, anchor=NOW, after=moment)
     assert following is not None
     assert following.second == following.microsecond == 0
+    if schedule.value == "0 * * * *":
+        assert following - moment <= timedelta(hours=1.5)  # where clocks move by half an hour
+    if schedule.value in ("30 2 * * *", "0 0 * * *"):
+        assert following - moment <= timedelta(hours=25)
 
 
 @pytest.mark.parametrize(

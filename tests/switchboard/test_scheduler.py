@@ -53,6 +53,12 @@ class WatchedClock(FakeClock):
         finally:
             self.sleepers -= 1
 
+    def put(self, now: datetime) -> None:
+        """As someone sets a clock; then a second passes, and those who sleep for one wake up."""
+        self._now = now
+        while self._sleepers:
+            self._sleepers.pop()[2].set()
+
 
 @dataclass(kw_only=True)
 class Watched:
@@ -308,6 +314,32 @@ async def test_a_clock_put_forward_makes_up_for_what_it_leapt_over(tower: Tower)
     assert await tower.states(every) == ["due", "due", "due"]
     assert await tower.states(none) == ["skipped", "skipped", "skipped"]
     assert (await tower.tasks.get(hourly.id)).next_at == START + 4 * HOUR
+
+
+async def test_after_a_clock_that_was_far_ahead_ticks_come_again_when_they_should(
+    tower: Tower,
+) -> None:
+    task = await tower.add("cron", "0 * * * *")
+    async with serving(tower):
+        tower.clock.advance(300 * DAY)
+        await tower.until(lambda: len(tower.changed) == 2)
+        await tower.settle()
+        tower.clock.put(START + MINUTE)
+        await tower.until(lambda: len(tower.changed) == 3)
+        assert (await tower.tasks.get(task.id)).next_at == START + HOUR
+
+
+async def test_a_start_finds_next_times_that_another_clock_has_left(tmp_path: Path) -> None:
+    clock = WatchedClock()
+    async with open_tower(tmp_path, clock) as before:
+        clock.advance(300 * DAY)
+        hourly = await before.add("cron", "0 * * * *")
+        single = await before.add("once", "2027-01-01T00:00:00")
+    clock.advance(-300 * DAY)
+    async with open_tower(tmp_path, clock) as after, serving(after):
+        await after.until(lambda: after.changed)
+        assert (await after.tasks.get(hourly.id)).next_at == START + HOUR
+        assert (await after.tasks.get(single.id)).next_at == datetime(2027, 1, 1, tzinfo=UTC)
 
 
 # --- while it serves -----------------------------------------------------------------------------

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from hallporter.domain.errors import UnavailableError
+from hallporter.domain.errors import HallporterError, InvalidRequestError
 from hallporter.domain.plan import Plan, plan
-from hallporter.domain.task import TickState
+from hallporter.domain.schedule import next_due
+from hallporter.domain.task import LATE_AFTER, TickState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,6 +54,8 @@ class Scheduler:
         self._clock = clock
         self._changed = changed
         self._poked = asyncio.Event()
+        self._latest = clock.now()  # that the clock has shown since it was last put back
+        self._is_reckoned = False
 
     def poke(self) -> None:
         """A next time may be nearer than was known."""
@@ -63,11 +66,23 @@ class Scheduler:
         while True:
             self._poked.clear()
             try:
+                if not self._is_reckoned:
+                    self._latest = self._clock.now()
+                    await self.reckon()
+                    self._is_reckoned = True
                 next_at = await self.look()
-            except UnavailableError as error:
+            except HallporterError as error:
                 log.warning("scheduler.paused", error=error.message)
                 next_at = self._clock.now() + _AFTER_TROUBLE
             await self._rest(next_at)
+
+    async def reckon(self) -> None:
+        """Put right what a clock that was ahead, or other rules of a time zone, have left behind:
+        next times that are not the next ones. A time that has its row does not come again."""
+        moved = await self._store.read(partial(_misplaced, now=self._clock.now()))
+        if moved:
+            log.warning("scheduler.reckoned", tasks=len(moved))
+            await self._store.write(partial(self._fire_all, planned=moved))
 
     async def look(self) -> datetime | None:
         """Write what has come due; the nearest time that a task waits for."""
@@ -105,8 +120,12 @@ class Scheduler:
             watching.cancel()
 
     async def _watch(self, at: datetime) -> None:
-        while (left := at - self._clock.now()) > timedelta(0):
-            await self._clock.sleep(min(left, _GLANCE))
+        while (now := self._clock.now()) < at:
+            if now < self._latest - LATE_AFTER:
+                self._is_reckoned = False
+                break
+            self._latest = max(now, self._latest)
+            await self._clock.sleep(min(at - now, _GLANCE))
         self._poked.set()
 
 
@@ -117,6 +136,23 @@ def _planned(tx: Tx, now: datetime) -> tuple[Sequence[_Planned], datetime | None
         _Planned(task=task, plan=plan(task, now, waiting=tx.tasks.waiting(task))) for task in due
     ]
     return planned, None if planned else tx.tasks.next_at()
+
+
+def _misplaced(tx: Tx, now: datetime) -> Sequence[_Planned]:
+    return [
+        _Planned(task=task, plan=Plan(ticks=(), next_at=at, status=task.status))
+        for task in tx.tasks.all()
+        if task.next_at is not None
+        and task.next_at > now
+        and (at := _true_next(task, now)) not in (None, task.next_at)
+    ]
+
+
+def _true_next(task: Task, now: datetime) -> datetime | None:
+    try:
+        return next_due(task.schedule, anchor=task.anchor, after=now)
+    except InvalidRequestError:
+        return None  # its plan will say so when the time comes
 
 
 def _is_as_planned(task: Task, planned: Task) -> bool:
