@@ -296,8 +296,12 @@ def test_words_that_fit_several_tasks_are_asked_about(desk: Desk) -> None:
     assert desk.host.requests == []
 
 
-def test_words_that_fit_no_task_are_told_back(desk: Desk) -> None:
-    assert desk.ask("cancel my flight") == "I see no task that fits “flight”. `tasks` lists them."
+@pytest.mark.parametrize(
+    ("text", "words"), [("cancel my flight", "flight"), ("cancel ob", "ob"), ("cancel ...", "")]
+)
+def test_words_that_fit_no_task_are_told_back(desk: Desk, text: str, words: str) -> None:
+    assert desk.ask(text) == f"I see no task that fits “{words}”. `tasks` lists them."
+    assert desk.host.requests == []
 
 
 @pytest.mark.parametrize("text", ["cancel all", "cancel all my tasks", "delete my reminders"])
@@ -306,10 +310,24 @@ def test_all_means_this_chats_own(desk: Desk, text: str) -> None:
     assert [request["taskId"] for request in desk.host.requests] == ["task-aa11", "task-bb22"]
 
 
+def test_one_refusal_among_several_is_told_beside_the_rest(desk: Desk) -> None:
+    def answer(request: Mapping[str, Any]) -> Mapping[str, object]:
+        is_ok = request["taskId"] == "task-aa11"
+        return {"ok": True} if is_ok else {"ok": False, "error": "it is paused already"}
+
+    desk.host.answer = answer
+    assert desk.ask("pause all") == "Paused: `task-aa11` Reminder: call Bob\n\nit is paused already"
+
+
 def test_a_host_that_writes_strange_things_is_borne(desk: Desk) -> None:
-    strange = {"schedule_type": "interval", "schedule_value": "1500", "next_run": "soon"}
+    strange = {
+        "prompt": "call\nBob " * 100,
+        "schedule_type": "interval",
+        "schedule_value": "1500",
+        "next_run": "soon",
+    }
     desk.host.write("current_tasks.json", [{**TASKS[0], **strange}, "what?"])
-    assert "Reminder: call Bob (every 1.5 seconds)" in desk.ask("tasks")
+    assert "call Bob call Bob c… (every 1.5 seconds)" in desk.ask("tasks")
 
 
 def test_a_zone_that_the_box_does_not_know_is_told_by_the_hosts_offset() -> None:

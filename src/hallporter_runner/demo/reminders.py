@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hallporter_runner.demo.moments import describe_moment, describe_span, now_of
 from hallporter_runner.demo.timetable import plan_at_end, plan_at_start
 from hallporter_runner.demo.visit import END, Answer, Skill, Visit, say
+from hallporter_runner.tools import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _REMINDER = "Reminder: "
 _COMPLETED = "completed"  # a task's status
+_GIST = 100  # characters of a task's prompt
 _LINK = re.compile(r"[\s,:;–-]*(?:(?:to|that|about|of)\s+)?", re.IGNORECASE)
 _ASK = (
     r"(?:(?:please|can you|could you|would you)\s+)*"
@@ -109,7 +111,12 @@ def _task_line(visit: Visit, task: Mapping[str, object]) -> str:
     due = _moment(task.get("next_run"))
     when = f", next {describe_moment(due, visit.talk)}" if due else ""
     status = "" if task.get("status") == "active" else f", {task.get('status')}"
-    return f"- `{task.get('id')}` {task.get('prompt')} ({_rhythm(task)}{status}{when}{whose})"
+    return f"- `{task.get('id')}` {_gist(task)} ({_rhythm(task)}{status}{when}{whose})"
+
+
+def _gist(task: Mapping[str, object]) -> str:
+    words = " ".join(str(task.get("prompt", "")).split())
+    return words if len(words) <= _GIST else f"{words[:_GIST]}…"
 
 
 def _rhythm(task: Mapping[str, object]) -> str:
@@ -159,21 +166,33 @@ def _control(visit: Visit, match: re.Match[str]) -> Answer:
             return say(f"Which of these? Say more words, or the id.\n\n{lines}")
         if not tasks and not which.startswith("task-"):
             return say(f"I see no task that fits “{which}”. `tasks` lists them.")
-    done = []
-    for task in tasks or [{"id": which}]:
+    return say("\n\n".join(_carry_out(visit, verb, task) for task in tasks or [{"id": which}]))
+
+
+def _carry_out(visit: Visit, verb: str, task: Mapping[str, object]) -> str:
+    # One that is refused does not keep the others from their answer.
+    try:
         visit.toolset.call(f"{verb}_task", {"task_id": task["id"]})
-        done.append(f"{_DONE[verb]}: `{task['id']}` {task.get('prompt', '')}".rstrip())
-    return say("\n".join(done))
+    except ToolError as refusal:
+        return str(refusal)
+    return f"{_DONE[verb]}: `{task['id']}` {_gist(task)}".rstrip()
 
 
 def _named(tasks: Sequence[dict[str, object]], which: str) -> list[dict[str, object]]:
     """Those with the id; else those whose id begins so; else those ahead with all the words; else
     those that are done."""
     ids = [task for task in tasks if task.get("id") == which]
-    begun = [task for task in tasks if str(task.get("id")).startswith((which, f"task-{which}"))]
-    words = which.casefold().split()
+    is_part = re.fullmatch(r"(?:task-)?[0-9a-f]{2,}", which)
+    begun = [
+        task
+        for task in tasks
+        if is_part and str(task.get("id")).startswith((which, f"task-{which}"))
+    ]
+    words = [rf"\b{re.escape(word)}" for word in which.split()]
     worded = [
-        task for task in tasks if all(word in str(task.get("prompt")).casefold() for word in words)
+        task
+        for task in tasks
+        if words and all(re.search(word, str(task.get("prompt")), re.IGNORECASE) for word in words)
     ]
     ahead = [task for task in worded if task.get("status") != _COMPLETED]
     return ids or begun or ahead or worded

@@ -71,6 +71,7 @@ _PARTS_OF_DAY = {
     "night": time(21),
     "tonight": time(20),
 }
+_FACE = {12: 0, **{hour: hour for hour in range(1, 12)}}  # of a clock without a 13
 _USUAL = time(9)  # when nobody says a time of day
 # A reminder that is sooner would be past when the host reads of it.
 _SOONEST = timedelta(seconds=3)
@@ -106,27 +107,21 @@ def _span(text: str) -> timedelta:
     return timedelta(seconds=total)
 
 
-def _time_of_day(match: re.Match[str], usual: time) -> time:
-    clock = match["clock"]
-    match (clock or "").lower():
+def _time_of_day(said: re.Match[str], usual: time) -> time:
+    match clock := (said["clock"] or "").lower():
         case "":
             return usual
         case "noon" | "midday":
             return time(12)
         case "midnight":
             return time(0)
-    hour, minute, half = (
-        int(match["hour"]),
-        int(match["minute"] or 0),
-        (match["half"] or "").lower(),
-    )
-    if half and 1 <= hour <= 12:  # noqa: PLR2004 - of the clock's face
-        hour = hour % 12 + (12 if half == "p" else 0)
-    elif half:
-        hour = -1
+    hour, minute, half = int(said["hour"]), int(said["minute"] or 0), said["half"]
     try:
-        return time(hour, minute)
-    except ValueError:
+        if not half:
+            return time(hour, minute)
+        on_the_face = time(hour, minute).replace(hour=_FACE[hour])
+        return on_the_face if half in "aA" else on_the_face.replace(hour=_FACE[hour] + 12)
+    except (ValueError, LookupError):
         raise ToolError(f"{clock} is no time of day: say it like 9, 9:30, 18:05 or 6 pm.") from None
 
 
