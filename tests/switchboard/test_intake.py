@@ -205,6 +205,7 @@ async def test_with_a_trigger_rule_others_wait_in_the_store_until_it_comes(
 
 
 @pytest.mark.requirement("trigger.required.any-message-suffices")
+@pytest.mark.requirement("trigger.missing.accumulates")
 @pytest.mark.requirement("backlog.content.all-since-cursor")
 @pytest.mark.requirement("backlog.content.no-bot-messages")
 @pytest.mark.requirement("backlog.cursor.per-chat-processed")
@@ -294,6 +295,7 @@ async def test_every_chat_that_a_channel_meets_is_recorded_registered_or_not(
     assert await house.store.read(lambda tx: tx.groups.of_chat(STRANGERS)) is None
 
 
+@pytest.mark.requirement("intake.group.sync-updates-chats")
 async def test_a_later_look_updates_a_chat_and_forgets_nothing(house: House) -> None:
     for name in ("Old name", "New name", None):
         await house.intake.on_chat(ChatSeen(chat=STRANGERS, channel="fake", at=START, name=name))

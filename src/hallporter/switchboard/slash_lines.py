@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hallporter.domain.errors import AgentRefusedError
 from hallporter.domain.message import State
 from hallporter.domain.slash import SAYS, Slash
+from hallporter.domain.trigger import default_trigger
 from hallporter.switchboard.outbound import Words
 
 if TYPE_CHECKING:
@@ -65,9 +66,12 @@ class SlashLines:
 
     def _help(self, group: Group) -> str:
         lines = [f"- `/{word}`: {says}" for word, says in SAYS.items()]
+        name = self._name(group)
         needs = group.requires_trigger and not group.is_main
-        how = f"Begin a message with `{group.trigger}`" if needs else "Write a message"
-        return "\n".join([f"{how} and {self._name(group)} answers. I also understand:", *lines])
+        # A name that is no single word makes a pattern, which nobody should have to read.
+        trigger = f"@{name}" if group.trigger == default_trigger(name) else group.trigger
+        how = f"Begin a message with `{trigger}`" if needs else "Write a message"
+        return "\n".join([f"{how} and {name} answers. I also understand:", *lines])
 
     def _status(self, tx: Tx, group: Group) -> str:
         chat = tx.chats.lock(group.chat)
