@@ -121,6 +121,7 @@ class Ticks:
         return Written(progress=progress, is_end=block.idle, keeps_session=keeps_session)
 
     def end(self, tx: Tx, turn: Turn, progress: Progress) -> None:
+        """The agent is idle or gone, and has answered."""
         tx.chats.hold(turn.chat, turn.epoch)
         self._finish(tx, turn)
         outcome = Outcome.ANSWERED if progress.has_text else Outcome.SILENT
