@@ -219,6 +219,7 @@ async def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         ('kind = "command"\ncommand = ["/usr/lib/os-release"]', "is not executable"),
         ('kind = "command"', "has no command"),
         ('kind = "adk"', "not part of this version"),
+        ('mounts = ["/srv"]', "policy/mounts.json, the allow-list of extra mounts, is missing"),
     ],
 )
 async def test_an_agent_that_cannot_be_started_is_told_in_the_chat(
