@@ -23,8 +23,10 @@ from hallporter.mailroom.watch import Watch
 from hallporter.switchboard.snapshots import sight_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from inotify_simple import INotify
 
     from hallporter.domain.group import Group
     from hallporter.domain.ids import Folder, NewId
@@ -53,6 +55,7 @@ class Mailroom:
         clock: Clock,
         new_id: NewId,
         rate: Rate | None = None,
+        ask_kernel: Callable[[], INotify] | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -66,7 +69,7 @@ class Mailroom:
             publish=self._publish,
             clock=clock,
         )
-        self._watch = Watch(self._folders, self._stir)
+        self._watch = Watch(self._folders, self._stir, ask_kernel)
         self._desks: dict[Folder, Desk] = {}
         self._registered: set[Folder] = set()
         self._main: Folder | None = None
@@ -187,8 +190,9 @@ class Mailroom:
             await asyncio.to_thread(self._folders.prepare, folder)
         except OSError as error:
             log.warning("mail.not_prepared", folder=folder, error=str(error))
-        if self._tasks is not None:
-            self._watch.add(folder)
+        if self._tasks is not None and not self._watch.add(folder):
+            # The agent was quicker, and has spoilt them again: so once more, at its own cost.
+            self._stir(folder)
 
     async def _receive(self, folder: Folder) -> None:
         try:

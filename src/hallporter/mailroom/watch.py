@@ -32,9 +32,15 @@ class Watch:
     """The kernel tells of new files in the boxes. Where it does not (no inotify here, or its limit
     is reached), `unwatched` says so, and someone must look from time to time."""
 
-    def __init__(self, folders: Folders, stir: Callable[[Folder], None]) -> None:
+    def __init__(
+        self,
+        folders: Folders,
+        stir: Callable[[Folder], None],
+        ask_kernel: Callable[[], INotify] | None = None,
+    ) -> None:
         self._folders = folders
         self._stir = stir
+        self._ask_kernel = ask_kernel or _inotify
         self._inotify: INotify | None = None
         self._of_watch: dict[int, Folder] = {}
         self._watches: dict[Folder, list[int]] = {}  # the least recently needed first
@@ -50,9 +56,7 @@ class Watch:
     def open(self) -> None:
         """From now on the event loop hears of it."""
         try:
-            from inotify_simple import INotify  # noqa: PLC0415  only Linux has it
-
-            self._inotify = INotify(nonblocking=True)
+            self._inotify = self._ask_kernel()
         except (ImportError, OSError) as error:
             log.warning("mail.unwatched", why=str(error))
             return
@@ -64,19 +68,23 @@ class Watch:
             self._inotify.close()
             self._inotify = None
 
-    def add(self, folder: Folder, *, is_needed: bool = False) -> None:
-        """Watch a folder whose boxes are there. One that is needed now takes the place of the one
-        that was not for longest, when the kernel allows no more."""
+    def add(self, folder: Folder, *, is_needed: bool = False) -> bool:
+        """Watch a folder; False when its boxes are not there. One that is needed now takes the
+        place of the one that was not for longest, when the kernel allows no more."""
         if folder in self._watches:
             if is_needed:
                 self._watches[folder] = self._watches.pop(folder)
-            return
-        if self._try(folder) or not is_needed or not self._watches:
-            return
-        resigned = next(iter(self._watches))
-        self.remove(resigned)
-        self._unwatched[resigned] = None
-        self._try(folder)
+            return True
+        try:
+            self._try(folder)
+            if is_needed and folder in self._unwatched and self._watches:
+                resigned = next(iter(self._watches))
+                self.remove(resigned)
+                self._unwatched[resigned] = None
+                self._try(folder)
+        except OSError:
+            return False
+        return True
 
     def remove(self, folder: Folder) -> None:
         """No more of this folder."""
@@ -89,11 +97,13 @@ class Watch:
                 except OSError:
                     log.debug("mail.watch_was_gone", folder=folder)
 
-    def _try(self, folder: Folder) -> bool:
+    def _try(self, folder: Folder) -> None:
+        """Raises OSError unless it is the kernel that cannot."""
+        if self._inotify is None:
+            self._unwatched[folder] = None
+            return
+        self._watches[folder] = []
         try:
-            if self._inotify is None:
-                raise OSError("inotify is not there")
-            self._watches[folder] = []
             for box in Box:
                 path = self._folders.path(folder, box)
                 watch = self._inotify.add_watch(path, _COMES | _GOES | _ONLY)
@@ -102,14 +112,13 @@ class Watch:
         except OSError as error:
             was_known = folder in self._unwatched
             self.remove(folder)
+            if error.errno != errno.ENOSPC:
+                raise
             self._unwatched[folder] = None
             if not was_known:
-                limit = "the kernel's limit is reached"
-                why = limit if error.errno == errno.ENOSPC else str(error)
-                log.warning("mail.unwatched", folder=folder, why=why)
-            return False
+                log.warning("mail.unwatched", folder=folder, why="the kernel's limit is reached")
+            return
         self._unwatched.pop(folder, None)
-        return True
 
     def _heard(self) -> None:
         if self._inotify is None:
@@ -132,3 +141,9 @@ class Watch:
             self._stir(folder)
         elif is_request(event.name):
             self._stir(folder)
+
+
+def _inotify() -> INotify:
+    from inotify_simple import INotify  # noqa: PLC0415  only Linux has it
+
+    return INotify(nonblocking=True)
