@@ -25,6 +25,7 @@ _TASK = ("taskId", "task_id")
 _SCHEDULE_TYPE = ("scheduleType", "schedule_type")
 _SCHEDULE_VALUE = ("scheduleValue", "schedule_value")
 _CONTEXT_MODE = ("contextMode", "context_mode")
+_JID = ("jid", "chatJid", "chat_jid")
 _TRIGGER = ("trigger", "triggerPattern", "trigger_pattern")
 _REQUIRES_TRIGGER = ("requiresTrigger", "requires_trigger")
 _ASSISTANT_NAME = ("assistantName", "assistant_name")
@@ -192,7 +193,7 @@ def _register(fields: Fields) -> RegisterRequest:
         key: fields.any(name) for name, key in _SETTINGS.items() if fields.any(name) is not None
     }
     return RegisterRequest(
-        chat=_required(fields, ("jid", "chatJid", "chat_jid")),
+        chat=_required(fields, _JID),
         name=fields.required_text("name"),
         folder=fields.required_text("folder"),
         trigger=_text(fields, _TRIGGER),
@@ -229,5 +230,5 @@ def _text(fields: Fields, names: tuple[str, ...]) -> str | None:
 def _required(fields: Fields, names: tuple[str, ...]) -> str:
     text = _text(fields, names)
     if text is None:
-        raise WireError("is missing", field=names[-1])
+        raise WireError("is missing", field=min(names, key=len))
     return text
