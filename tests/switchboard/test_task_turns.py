@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hallporter.domain.errors import AgentFailedError, AgentRefusedError
+from hallporter.domain.brief import Block
+from hallporter.domain.errors import AgentFailedError, AgentRefusedError, FencedError
 from hallporter.domain.happening import TurnChanged
-from hallporter.domain.ids import ChatId
+from hallporter.domain.ids import ChatId, Folder
 from hallporter.domain.ladder import RUNGS
 from hallporter.domain.message import Kind
 from hallporter.domain.task import (
@@ -28,6 +29,7 @@ from hallporter.domain.task import (
 )
 from hallporter.switchboard.notices import Notices
 from hallporter.switchboard.outbound import Outbound, Words
+from hallporter.switchboard.progress import Progress
 from hallporter.switchboard.scheduler import Scheduler
 from hallporter.switchboard.tasks import NewTask, Tasks
 from tests.fakes.agent import ScriptedSeat
@@ -143,6 +145,7 @@ async def test_a_tick_has_run_with_its_first_block(
     running = await tick_now(house, tick)
     assert (running.state, running.attempts) == (TickState.RUNNING, 1)
     assert running.started_at == (await task_now(house, task)).last_at == house.clock.now()
+    assert (await house.chat()).due_at is None
 
     seat.say(text, idle=False)
     ran = await reached(house, tick, TickState.RAN)
@@ -280,6 +283,16 @@ async def test_a_tick_of_a_chat_that_is_no_longer_registered_is_skipped(house: H
     skipped = await reached(house, tick, TickState.SKIPPED)
     assert skipped.why == "the chat is not registered"
     assert (await house.chat()).due_at is None
+
+
+async def test_a_tick_does_not_run_in_another_folder_than_its_tasks(house: House) -> None:
+    task = replace(a_task(CHAT), folder=Folder("before"))
+    await house.store.write(lambda tx: tx.tasks.add(task))
+
+    tick = await fall_due(house, task)
+
+    assert (await reached(house, tick, TickState.SKIPPED)).why == "its group is gone"
+    assert house.agent.seats == []
 
 
 async def test_a_one_shot_task_that_runs_longer_than_many_sweeps_runs_once(house: House) -> None:
@@ -581,6 +594,26 @@ async def test_stop_ends_a_tasks_run_without_blaming_the_task(house: House) -> N
     after.say("hello")
     await house.settled(message, "answered")
     assert await house.replies() == ["Stopped.", "hello"]
+
+
+@pytest.mark.rule("R10")
+async def test_what_a_stopped_task_still_says_is_fenced_out(tmp_path: Path) -> None:
+    async with open_house(tmp_path, is_serving=False) as house:
+        await house.register()
+        tick = await fall_due(house, await add(house))
+        opened = await house.store.write(lambda tx: house.clerk.open(tx, CHAT))
+        assert opened is not None
+        await house.hear("/stop")
+        words = Block(
+            is_error=False, text="watered", session_id=None, error="", through=0, idle=True
+        )
+
+        with pytest.raises(FencedError):
+            await house.store.write(
+                lambda tx: house.clerk.block(tx, opened.turn, words, Progress())
+            )
+
+        assert (await tick_now(house, tick)).why == "stopped"
 
 
 async def test_the_run_of_a_task_that_is_cancelled_meanwhile_ends_as_usual(house: House) -> None:

@@ -171,7 +171,7 @@ class Ticks:
             return False
         ripe_at = max(chat.woken_at, chat.not_before or chat.woken_at)
         last = tx.turns.last_of(chat.id, tick.task)
-        return ripe_at <= self._clock.now() and last is not None and last.started_at > ripe_at
+        return last is not None and last.started_at > ripe_at
 
     # --- the tick and its task ----------------------------------------------------------------
 
