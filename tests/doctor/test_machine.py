@@ -61,10 +61,20 @@ def test_requests_put_aside_are_told(tmp_path: Path) -> None:
     home = open_home(tmp_path)
     (good,) = machine.judge_errors(home, storage_of(home, home.database))
     (home.errors_dir / "main-1.json").write_text("{")
+    (home.errors_dir / "main-1.json.reason.txt").write_text("not JSON")
     (found,) = machine.judge_errors(home, storage_of(home, home.database))
     assert good.level is Level.OK
     assert found.level is Level.WARNING
     assert found.what.startswith("1 files in ")
+
+
+def test_folders_that_nobody_watches_are_told() -> None:
+    (good,) = machine.judge_mail([])
+    (found,) = machine.judge_mail([f"g{number}" for number in range(7)])
+    assert good.level is Level.OK
+    assert found.level is Level.WARNING
+    assert "of g0, g1, g2, g3, g4 and 2 more are looked for once a minute" in found.what
+    assert "fs.inotify.max_user_watches" in found.do
 
 
 def test_what_a_home_takes_is_counted_without_following_links(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hallporter.doctor.preferences import Reading
     from hallporter.doctor.starts import Starts
     from hallporter.domain.finding import Setting
+    from hallporter.domain.ids import Folder
     from hallporter.home import Home
     from hallporter.ports import Clock
     from hallporter.switchboard.status import LiveAgents, Report, Status
@@ -52,6 +53,7 @@ class Doctor:
         agents: LiveAgents,
         starts: Starts,
         sweep: Callable[[], Awaitable[None]],
+        unwatched: Callable[[], Sequence[Folder]],
         read_settings: Callable[[], Reading],
         settings: Callable[[], Awaitable[Sequence[Setting]]],
     ) -> None:
@@ -62,6 +64,7 @@ class Doctor:
         self._agents = agents
         self._starts = starts
         self._sweep = sweep
+        self._unwatched = unwatched
         self._read_settings = read_settings
         self._settings = settings
         self._began = machine.begin(clock.now())
@@ -92,6 +95,7 @@ class Doctor:
         found += boxes.judge_left(left, is_serving=bool(url))
         if url:
             found += judge_rooms(await self._status.report())
+            found += machine.judge_mail(self._unwatched())
         return found
 
     def _look_at_files(self, now: datetime, url: str) -> list[Finding]:

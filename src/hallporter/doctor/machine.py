@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING
 from hallporter.domain.finding import Finding, good, problem, warn
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hallporter.home import Home
     from hallporter.switchboard.status import Storage
 
 _MIB = 1 << 20
+_SHOWN = 5  # names in a finding
 _HARDLY_ANY = 64 * _MIB  # free: the next writes may fail
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  # this was written later
 _TOLERANCE = timedelta(seconds=5)
@@ -54,6 +57,20 @@ def judge_errors(home: Home, storage: Storage) -> list[Finding]:
         return [good("errors", "no request was put aside")]
     what = f"{storage.errors} files in {home.errors_dir}: requests that could not be understood"
     return [warn("errors", what, "look at them, mend the agent that wrote them, delete them")]
+
+
+def judge_mail(unwatched: Sequence[str]) -> list[Finding]:
+    """`unwatched`: groups whose requests the kernel does not tell us of."""
+    if not unwatched:
+        return [good("mail", "agents' requests are taken the moment they come")]
+    some = ", ".join(sorted(unwatched)[:_SHOWN])
+    more = f" and {len(unwatched) - _SHOWN} more" if len(unwatched) > _SHOWN else ""
+    what = (
+        f"the requests of {some}{more} are looked for once a minute only: the kernel watches no"
+        " more folders"
+    )
+    do = "raise fs.inotify.max_user_watches and max_user_instances by sysctl, and restart the host"
+    return [warn("mail", what, do)]
 
 
 # --- clock --------------------------------------------------------------------------------------

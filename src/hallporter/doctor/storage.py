@@ -12,6 +12,8 @@ from hallporter.switchboard.status import Storage
 if TYPE_CHECKING:
     from hallporter.home import Home
 
+_REASON = ".reason.txt"  # stands beside the file it is about
+
 
 def storage_of(home: Home, database: Path) -> Storage:
     """Looks at every file of the groups: not for the event loop's thread."""
@@ -20,7 +22,7 @@ def storage_of(home: Home, database: Path) -> Storage:
         database=sum(map(_size, (database, *_beside(database)))),
         groups=folder_size(home.groups_dir),
         logs=folder_size(home.log_file.parent),
-        errors=len(files_below(home.errors_dir)),
+        errors=sum(1 for file in files_below(home.errors_dir) if not file.name.endswith(_REASON)),
         free=disk.free,
         total=disk.total,
     )
