@@ -69,6 +69,11 @@ class Home:
         return self.path / "data" / "claims"
 
     @property
+    def media_dir(self) -> Path:
+        """Files that go along with messages; agents have no way to them."""
+        return self.path / "data" / "media"
+
+    @property
     def errors_dir(self) -> Path:
         """Requests that could not be understood, put aside."""
         return self.path / "data" / "ipc" / "errors"
@@ -82,7 +87,12 @@ class Home:
 
         Raises `RefusedError` when something cannot be removed; trying again is harmless.
         """
-        kept = (self.group_dir(folder), self.ipc_dir(folder), self.session_dir(folder))
+        kept = (
+            self.group_dir(folder),
+            self.ipc_dir(folder),
+            self.session_dir(folder),
+            self.media_dir / folder,
+        )
         for path in kept:
             try:
                 await asyncio.to_thread(remove, path)
@@ -212,8 +222,8 @@ def _make_folders(home: Home) -> None:
     home.path.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
     if not os.access(home.path, os.R_OK | os.W_OK | os.X_OK):
         raise PermissionError(None, "no permission to write", str(home.path))
-    for private in (home.run_dir, home.path / "store", home.log_file.parent):
-        private.mkdir(mode=_PRIVATE, exist_ok=True)
+    for private in (home.run_dir, home.path / "store", home.log_file.parent, home.media_dir):
+        private.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         if private.stat().st_mode & _OTHERS:
             private.chmod(_PRIVATE)
     data = home.path / "data"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from datetime import datetime, timedelta
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Snapshots,
     )
     from hallporter.domain.chat import ChatSeen
+    from hallporter.domain.enclosure import Enclosure
     from hallporter.domain.group import Group
     from hallporter.domain.happening import Happening
     from hallporter.domain.ids import ChatId, Pool
@@ -52,6 +53,7 @@ class Capabilities:
     limit: int | None
     typing: bool
     takes_message_id: bool  # a repeated send under the same id is shown once
+    files: bool  # can go along with a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +94,11 @@ class Channel(Protocol):
         """The bodies to send, in this network's dialect and within its limit; never empty."""
         ...
 
-    async def send(self, chat: ChatId, body: str, message_id: str) -> None:
+    async def send(
+        self, chat: ChatId, body: str, message_id: str, files: Sequence[Enclosure] = ()
+    ) -> None:
         """Returns when the network has it; `ChannelDownError` waits, `MessageRefusedError` is
-        final."""
+        final. There are files only where the network takes some; a body may be empty then."""
 
     async def typing(self, chat: ChatId, *, is_typing: bool) -> None: ...
 

@@ -43,10 +43,12 @@ from hallporter.sandboxes.watchman import on_duty
 from hallporter.settings import Source, changes, check_agent, environment, listed, load
 from hallporter.stores.belongings import Belongings
 from hallporter.stores.feed import MemoryFeed
+from hallporter.stores.media import Media
 from hallporter.stores.sqlite import SqliteStore, open_store
 from hallporter.switchboard.clerk import Clerk
 from hallporter.switchboard.commands import Commands
 from hallporter.switchboard.delivery import Delivery
+from hallporter.switchboard.enclosures import Enclosures
 from hallporter.switchboard.exchange import Exchange, House
 from hallporter.switchboard.forgetting import Forgetting
 from hallporter.switchboard.groups import Groups
@@ -230,6 +232,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             changed=groups_changed,
             assistant_name=name,
         )
+        enclosures = Enclosures(store=store, shelf=Media(home.path), new_id=new_id)
         mailroom = Mailroom(
             data=home.path / "data",
             store=store,
@@ -238,6 +241,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
                 tasks=standing,
                 groups=groups,
                 outbound=outbound,
+                enclosures=enclosures,
                 channels=channels,
                 clock=clock,
             ),
@@ -312,12 +316,12 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
         )
         belongings = Belongings(home.path)
         await _catch_up(store, notices, belongings)
-        metrics = Metrics()
         admin_digest = digest(admin_token(home))
         sessions = Sessions(store=store, clock=clock, new_id=new_id, admin_digest=admin_digest)
         desk = Desk(
             intake=intake,
             story=Story(store=store),
+            enclosures=enclosures,
             groups=groups,
             tokens=Tokens(store=store, clock=clock, new_id=new_id),
             sessions=sessions,
@@ -332,7 +336,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
                 belongings=belongings,
             ),
             status=status,
-            metrics=metrics,
+            metrics=Metrics(),
             feed=feed,
             clock=clock,
             new_id=new_id,
@@ -351,6 +355,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
         lobby = Lobby(
             intake=intake,
             story=desk.story,
+            enclosures=enclosures,
             groups=groups,
             sessions=sessions,
             feed=feed,
@@ -373,7 +378,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             intake=intake,
             groups=groups,
             status=status,
-            metrics=metrics,
+            metrics=desk.metrics,
             rounds=Rounds(
                 look=notices.look,
                 sweep=Sweep(
@@ -381,6 +386,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
                     clock=clock,
                     retention=_retention(settings),
                     logs=belongings,
+                    enclosures=enclosures,
                     notices=notices,
                 ).run_if_due,
                 feed=feed,
@@ -466,6 +472,7 @@ def _retention(settings: Settings) -> Retention:
     return Retention(
         messages=timedelta(days=kept.messages_days) or None,
         logs=timedelta(days=kept.logs_days) or None,
+        media=timedelta(days=kept.media_days) or None,
         hour=kept.hour,
         zone=ZoneInfo(settings.host.timezone),
     )

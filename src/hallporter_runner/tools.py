@@ -163,7 +163,10 @@ _ALL = (
                 says="Another chat's id. Main group only.",
                 is_for_main=True,
             ),
-            Parameter(name="file", says="A file below /workspace/group to send along."),
+            Parameter(
+                name="file",
+                says="A file to send along: a path below /workspace/group, or relative to it.",
+            ),
         ),
     ),
     Tool(

@@ -23,8 +23,10 @@ from hallporter.domain.token import digest
 from hallporter.engine.embedded import EmbeddedEngine
 from hallporter.stores.belongings import Belongings
 from hallporter.stores.feed import MemoryFeed
+from hallporter.stores.media import Media
 from hallporter.stores.sqlite import SqliteStore, open_store
 from hallporter.switchboard.clerk import Clerk
+from hallporter.switchboard.enclosures import Enclosures
 from hallporter.switchboard.forgetting import Forgetting
 from hallporter.switchboard.groups import Groups
 from hallporter.switchboard.intake import Intake
@@ -230,6 +232,7 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
         desk = Desk(
             intake=intake,
             story=Story(store=store),
+            enclosures=Enclosures(store=store, shelf=Media(path), new_id=counting_id),
             groups=groups,
             tokens=Tokens(store=store, clock=clock, new_id=counting_id),
             sessions=Sessions(

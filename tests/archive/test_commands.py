@@ -6,14 +6,15 @@ import asyncio
 import os
 import pty
 import shutil
-import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
+from hallporter.clock import SystemClock
 from hallporter.stores import migrations
+from hallporter.stores.sqlite import open_store
 from tests.cli.command import COMMAND, hallporter
 from tests.journeys.host import Host, running, settings
 
@@ -190,12 +191,10 @@ async def test_an_agent_that_cannot_start_is_a_notice_in_status_and_in_mains_cha
 
 async def test_a_migration_is_told_in_mains_chat_at_the_next_start(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    await hallporter(home, "status")
-    last = migrations.load("sqlite")[-1]
-    with sqlite3.connect(home / "hallporter.db") as store:  # as an older version would have left it
-        store.execute("DROP TABLE notices")
-        store.execute("DROP TABLE removals")
-        store.execute("DELETE FROM schema_version WHERE number = ?", (last.number,))
+    home.mkdir(mode=0o700)
+    *earlier, last = migrations.load("sqlite")
+    async with open_store(home / "hallporter.db", SystemClock(), earlier):
+        pass  # as an older version would have left it
     shown = await hallporter(home, "status", "--json")
     assert [notice["key"] for notice in shown.json["notices"]] == ["migrated"]
     assert not shown.json["notices"][0]["told"], "nobody serves the chat yet"

@@ -19,6 +19,8 @@ from hallporter.domain.happening import TurnChanged
 from hallporter.domain.ids import ChatId, TurnId
 from hallporter.domain.removal import Reason, Removal, Retention, told
 from hallporter.stores.belongings import Belongings
+from hallporter.stores.media import Media
+from hallporter.switchboard.enclosures import Enclosures
 from hallporter.switchboard.notices import Notices
 from hallporter.switchboard.outbound import Outbound
 from hallporter.switchboard.retention import Sweep
@@ -66,6 +68,7 @@ async def keeper(tmp_path: Path) -> AsyncIterator[Keeper]:
             clock=house.clock,
             retention=NIGHTLY,
             logs=Belongings(tmp_path),
+            enclosures=Enclosures(store=house.store, shelf=Media(tmp_path), new_id=counting_id),
             notices=notices,
         )
         await house.register(trigger="@Andy")
@@ -97,7 +100,8 @@ async def test_old_messages_go_with_their_turns_and_young_ones_stay(keeper: Keep
     await talk(house, "young")
     removal = await keeper.sweep.run_if_due()
     assert removal is not None
-    assert removal.counts == {"messages": 2, "turns": 1, "ticks": 0, "logs": 0}
+    kept = {"ticks": 0, "commands": 0, "logs": 0, "files": 0}
+    assert removal.counts == {"messages": 2, "turns": 1, **kept}
     assert await texts(house) == ["@Andy young", "yes, young"]
     [notice] = await keeper.notices.open()
     assert notice.text == "The nightly sweep removed 2 messages, 1 turn."

@@ -7,12 +7,17 @@ from typing import Protocol
 import pytest
 
 from hallporter.channels.splitting import MIN_LIMIT
+from hallporter.domain.enclosure import Enclosure
 from hallporter.domain.errors import ChannelDownError, MessageRefusedError
-from hallporter.domain.ids import ChatId, MessageId
+from hallporter.domain.ids import ChatId, EnclosureId, Folder, MessageId
 from hallporter.domain.message import Inbound, Kind, Message
 from hallporter.ports import Channel
 from tests.api.front import Front, open_front
 from tests.fakes.channel import FakeChannel
+
+FILE = Enclosure(
+    id=EnclosureId("f_1"), folder=Folder("chat"), name="a.txt", size=1, type="text/plain"
+)
 
 
 class Network(Protocol):
@@ -127,7 +132,7 @@ async def network(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
             case "web":
                 yield WebNetwork(front)
             case "fake":
-                yield FakeNetwork(front, FakeChannel())
+                yield FakeNetwork(front, FakeChannel(takes_files=True))
             case "fake without message ids":
                 yield FakeNetwork(front, FakeChannel(takes_message_id=False))
             case _:
@@ -183,6 +188,12 @@ async def test_what_was_sent_can_be_seen(network: Network) -> None:
     await network.connect()
     await network.send("good day", "m_1")
     assert list(await network.shown()) == ["good day"]
+
+
+async def test_a_file_goes_along_without_trouble_where_files_are_taken(network: Network) -> None:
+    await network.connect()
+    if network.channel.capabilities.files:
+        await network.channel.send(network.chat, "", "m_1", (FILE,))
 
 
 async def test_a_repeat_under_the_same_id_is_shown_once_where_ids_are_taken(

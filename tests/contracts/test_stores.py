@@ -16,10 +16,12 @@ import pytest
 
 from hallporter.domain.backlog import Waiting
 from hallporter.domain.chat import Chat, ChatSeen
+from hallporter.domain.enclosure import Enclosure
 from hallporter.domain.errors import ConflictError, FencedError, HallporterError, NotFoundError
 from hallporter.domain.group import Group
 from hallporter.domain.ids import (
     ChatId,
+    EnclosureId,
     Folder,
     MessageId,
     Pool,
@@ -792,6 +794,40 @@ async def test_unsent_rows_come_in_the_order_they_were_put(store: Store) -> None
     pending = await store.read(lambda tx: tx.outbox.pending(OTHER, 2))
     assert [row.key for row in pending] == ["k0", "k2"]
     assert set(await store.read(lambda tx: tx.outbox.chats_with_pending())) == {CHAT, OTHER}
+
+
+def enclosure(number: int) -> Enclosure:
+    return Enclosure(
+        id=EnclosureId(f"f_{number}"),
+        folder=Folder("family"),
+        name=f"\"\u05d0 {number}'.txt",
+        size=number,
+        type="text/plain",
+    )
+
+
+async def test_files_go_along_with_messages_and_parts(store: Store) -> None:
+    one, two, three = map(enclosure, (1, 2, 3))
+    row = outgoing("cmd:1")
+    row = replace(row, parts=(replace(row.parts[0], files=(one, two)),))
+
+    def fn(tx: Tx) -> Sequence[Message]:
+        tx.outbox.put(row)
+        return [
+            message(tx, 1, files=(one, two)),
+            message(tx, 2),
+            message(tx, 3, files=(three,)),
+            message(tx, 4, OTHER, files=(enclosure(4),)),
+        ]
+
+    made = await store.write(fn)
+    found = await store.read(lambda tx: [tx.messages.get(one.id) for one in made])
+    assert found == made
+    assert await store.read(lambda tx: tx.messages.files(CHAT)) == [three, one, two]
+    everywhere = await store.read(lambda tx: tx.messages.files())
+    assert {file.id for file in everywhere} == {"f_1", "f_2", "f_3", "f_4"}
+    (pending,) = await store.read(lambda tx: tx.outbox.pending(CHAT, 10))
+    assert pending.parts == row.parts
 
 
 async def test_parts_and_rows_come_to_their_end(store: Store) -> None:

@@ -12,7 +12,7 @@ import pytest
 from fastapi.routing import APIRoute
 from typer.main import get_command
 
-from hallporter.api import chats, doctor, forgetting, groups, house, notices, tasks, tokens
+from hallporter.api import chats, doctor, files, forgetting, groups, house, notices, tasks, tokens
 from hallporter.api import links as link_endpoints
 from hallporter.cli.main import app
 from hallporter.settings.keys import ALIASES, GROUP, TABLES, dotted
@@ -173,6 +173,7 @@ def test_the_settings_page_has_every_variable_and_what_it_means() -> None:
 def test_the_api_page_has_every_endpoint() -> None:
     routers = (
         chats.router,
+        files.router,
         groups.router,
         tasks.router,
         tokens.router,

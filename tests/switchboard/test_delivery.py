@@ -23,7 +23,10 @@ from tests.fakes.channel import FakeChannel
 from tests.fakes.clock import START, FakeClock
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hallporter.books import Tx
+    from hallporter.domain.enclosure import Enclosure
 
 CHAT = ChatId("fake:family")
 OTHER = ChatId("fake:work")
@@ -42,7 +45,9 @@ class StrangeChannel(FakeChannel):
         self.tries: list[str] = []
         self.tried = asyncio.Event()
 
-    async def send(self, chat: ChatId, body: str, message_id: str) -> None:
+    async def send(
+        self, chat: ChatId, body: str, message_id: str, files: Sequence[Enclosure] = ()
+    ) -> None:
         self.tries.append(body)
         self.tried.set()
         if body in self.breaks:
@@ -50,7 +55,7 @@ class StrangeChannel(FakeChannel):
             raise ZeroDivisionError("inside the library")
         if body in self.slow:
             await self.slow[body].wait()
-        await super().send(chat, body, message_id)
+        await super().send(chat, body, message_id, files)
 
 
 class Desk:

@@ -71,6 +71,7 @@ async def open_hall(path: Path) -> AsyncIterator[Hall]:
         lobby = Lobby(
             intake=desk.intake,
             story=desk.story,
+            enclosures=desk.enclosures,
             groups=desk.groups,
             sessions=desk.sessions,
             feed=front.feed,

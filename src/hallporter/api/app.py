@@ -12,6 +12,7 @@ from hallporter.api import (
     chats,
     doctor,
     errors,
+    files,
     forgetting,
     groups,
     house,
@@ -68,6 +69,7 @@ def create_app(desk: Desk, pages: Sequence[BaseRoute] = ()) -> FastAPI:
     errors.install(app)
     for router in (
         chats.router,
+        files.router,
         groups.router,
         tasks.router,
         tokens.router,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hallporter.domain.group import Group, SenderRule
     from hallporter.domain.ids import ChatId, Folder, NewId
     from hallporter.ports import Channel, Clock, Feed
+    from hallporter.switchboard.enclosures import Enclosures
     from hallporter.switchboard.forgetting import Forgetting
     from hallporter.switchboard.groups import Groups
     from hallporter.switchboard.intake import Intake
@@ -36,6 +37,7 @@ class Desk:
 
     intake: Intake
     story: Story
+    enclosures: Enclosures
     groups: Groups
     tokens: Tokens
     sessions: Sessions

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hallporter.domain.enclosure import Enclosure
     from hallporter.domain.fate import Fate
+    from hallporter.domain.ids import ChatId
     from hallporter.domain.message import Message
 
 
 def _is_none(value: object) -> bool:
     return value is None  # a key that says nothing is left out
+
+
+class FileJson(BaseModel):
+    """A file that goes along with a message."""
+
+    id: str
+    name: str = Field(description="As its sender calls it.")
+    size: int = Field(description="Bytes.")
+    type: str = Field(description="What the name's ending says, and nobody has checked.")
+    url: str = Field(description="Where it is, by the same token.")
 
 
 class MessageJson(BaseModel):
@@ -29,6 +42,9 @@ class MessageJson(BaseModel):
     is_bot: bool = Field(description="Whether we said it: the agent, or the host itself.")
     turn: str | None = Field(
         None, exclude_if=_is_none, description="The turn that answers it, or that made it."
+    )
+    files: list[FileJson] | None = Field(
+        None, exclude_if=_is_none, description="What goes along with it."
     )
 
 
@@ -95,7 +111,13 @@ def message_json(message: Message) -> MessageJson:
         at=message.at,
         is_bot=message.is_bot,
         turn=message.turn,
+        files=[_file_json(message.chat, file) for file in message.files] or None,
     )
+
+
+def _file_json(chat: ChatId, file: Enclosure) -> FileJson:
+    url = f"/api/chats/{quote(chat, safe=':@')}/files/{file.id}"
+    return FileJson(id=file.id, name=file.name, size=file.size, type=file.type, url=url)
 
 
 def fate_json(fate: Fate, others: Sequence[Fate]) -> FateJson:

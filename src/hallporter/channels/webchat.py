@@ -9,8 +9,11 @@ from hallporter.domain.happening import TypingChanged
 from hallporter.ports import Capabilities, Health
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.types import ASGIApp
 
+    from hallporter.domain.enclosure import Enclosure
     from hallporter.domain.ids import ChatId
     from hallporter.ports import Feed, Switchboard
 
@@ -31,7 +34,7 @@ class WebChat:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(limit=None, typing=True, takes_message_id=True)
+        return Capabilities(limit=None, typing=True, takes_message_id=True, files=True)
 
     @property
     def http(self) -> ASGIApp | None:
@@ -53,7 +56,9 @@ class WebChat:
         """Markdown is shown as it is, at any length."""
         return (markdown,)
 
-    async def send(self, chat: ChatId, body: str, message_id: str) -> None:
+    async def send(
+        self, chat: ChatId, body: str, message_id: str, files: Sequence[Enclosure] = ()
+    ) -> None:
         """Nothing is left to do: the row in the store is the delivery."""
 
     async def typing(self, chat: ChatId, *, is_typing: bool) -> None:

@@ -36,7 +36,7 @@ class Place:
 def look(home: Home, database: Path) -> Sequence[Place]:
     """Every place of the home that has a rule."""
     data = home.path / "data"
-    private = (home.path, home.run_dir, home.path / "store", home.log_file.parent)
+    private = (home.path, home.run_dir, home.path / "store", home.log_file.parent, home.media_dir)
     shared = (home.global_dir, home.errors_dir, home.claims_dir, data / "sessions")
     files = (
         home.dotenv,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from hallporter.domain.enclosure import Enclosure
     from hallporter.domain.ids import ChatId, MessageId, TurnId
 
 
@@ -75,6 +76,7 @@ class Message:
     turn: TurnId | None = None  # that covered it, or that made it
     covers_after: int | None = None  # a reply answers those in (covers_after, covers_through]
     covers_through: int | None = None
+    files: tuple[Enclosure, ...] = ()
 
     @property
     def is_bot(self) -> bool:

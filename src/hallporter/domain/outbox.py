@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from hallporter.domain.enclosure import Enclosure
     from hallporter.domain.ids import ChatId, MessageId
 
 
@@ -27,6 +28,7 @@ class Part:
 
     body: str
     message_id: str
+    files: tuple[Enclosure, ...] = ()
     state: Delivery = Delivery.PENDING
     attempts: int = 0
 

@@ -44,6 +44,7 @@ class Retention:
 
     messages: timedelta | None
     logs: timedelta | None
+    media: timedelta | None = None  # files of messages, whose words may stay
     hour: int
     zone: tzinfo
 

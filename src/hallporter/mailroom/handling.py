@@ -6,7 +6,7 @@ import asyncio
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
@@ -22,7 +22,7 @@ from hallporter_wire.results import Result, encode_result
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from hallporter.domain.command import Carried, Command
+    from hallporter.domain.command import Command
     from hallporter.domain.ids import Folder
     from hallporter.mailroom.claims import Claim
     from hallporter.mailroom.quarantine import Quarantine
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from hallporter.switchboard.commands import Commands
 
 log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
 
 _AGAIN = timedelta(seconds=1)  # until the store is tried again
 
@@ -82,23 +84,45 @@ class Handling:
 
     async def settle(self, letters: Sequence[Letter]) -> None:
         """In their order; when it is cut short, the claims are still there for the next host."""
+        # One by one: what takes longer to copy must not be overtaken.
+        asked = [await self._asked(letter) for letter in letters]
         async with asyncio.TaskGroup() as tasks:
             # They reach the store in this order, and share its commits.
-            answering = [tasks.create_task(self._answer(letter)) for letter in letters]
+            answering = [
+                tasks.create_task(self._answer(letter, asks))
+                for letter, asks in zip(letters, asked, strict=True)
+            ]
         answers = [task.result() for task in answering]
         for folder in {answer.claim.folder for answer in answers if answer.is_change}:
             # Before the result: an agent that looks again must find what it has done.
             await self._publish(folder)
         await asyncio.to_thread(self._finish, answers)
 
-    async def _answer(self, letter: Letter) -> _Answer:
+    async def _asked(self, letter: Letter) -> Asked | None:
         claim = letter.claim
         if letter.command is None:
+            return None
+        asked = Asked(
+            id=claim.id,
+            folder=claim.folder,
+            box=claim.box,
+            name=claim.name,
+            command=letter.command,
+        )
+        try:
+            return await self._patiently(asked, self._commands.prepare)
+        except Exception:  # the border of a command: it is refused, the next one goes on
+            log.exception("command.broke", id=claim.id)
+            return asked
+
+    async def _answer(self, letter: Letter, asked: Asked | None) -> _Answer:
+        claim = letter.claim
+        if asked is None:
             # One that is not even a file has nobody who waits for its answer.
             result = None if claim.problem else Result(ok=False, error=letter.problem)
             return _Answer(claim=claim, result=result, aside=letter.problem)
         try:
-            carried = await self._carry_out(letter.command, claim)
+            carried = await self._patiently(asked, self._commands.carry_out)
         except UnregisteredError as error:
             return _Answer(claim=claim, aside=error.message)
         except Exception as error:  # the border of a command: the next one goes on
@@ -106,18 +130,15 @@ class Handling:
             why = f"an unexpected {type(error).__name__}"
             return _Answer(claim=claim, result=Result(ok=False, error=why), aside=why)
         result = Result(ok=carried.is_ok, error=carried.why or None, details=carried.result)
-        is_change = carried.is_ok and not isinstance(letter.command, SendMessage)
+        is_change = carried.is_ok and not isinstance(asked.command, SendMessage)
         return _Answer(claim=claim, result=result, is_change=is_change)
 
-    async def _carry_out(self, command: Command, claim: Claim) -> Carried:
-        asked = Asked(
-            id=claim.id, folder=claim.folder, box=claim.box, name=claim.name, command=command
-        )
+    async def _patiently(self, asked: Asked, act: Callable[[Asked], Awaitable[T]]) -> T:
         while True:
             try:
-                return await self._commands.carry_out(asked)
+                return await act(asked)
             except UnavailableError as error:
-                log.warning("command.waits", id=claim.id, why=error.message)
+                log.warning("command.waits", id=asked.id, why=error.message)
                 await self._clock.sleep(_AGAIN)
 
     def _finish(self, answers: Sequence[_Answer]) -> None:

@@ -42,6 +42,7 @@ class Belongings:
             "group": self._home / "groups" / folder,
             "sessions": self._home / "data" / "sessions" / folder,
             "ipc": self._home / "data" / "ipc" / folder,
+            "media": self._home / "data" / "media" / folder,
         }
         for name, path in owned.items():
             if path.exists():

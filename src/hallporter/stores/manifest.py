@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 MANIFEST = "manifest.json"
 DATABASE = "hallporter.db"
-TREES = ("groups", "data/sessions", "store", "policy")
+TREES = ("groups", "data/sessions", "data/media", "store", "policy")
 FILES = ("hallporter.toml", ".env")
 
 

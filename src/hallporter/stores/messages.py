@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hallporter.domain.backlog import Waiting
+from hallporter.domain.enclosure import mentioning
 from hallporter.domain.ids import ChatId, MessageId, TurnId
 from hallporter.domain.message import OPEN_STATES, Kind, Message, State
 from hallporter.domain.portion import PAGE_SIZE, fitting
-from hallporter.stores.columns import time_in, time_out
+from hallporter.stores.columns import files_in, files_out, time_in, time_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from hallporter.domain.enclosure import Enclosure
     from hallporter.stores.queries import Row, Run
+
+_SENT_ALONG = "(with the file {})"
 
 
 class SqlMessages:
@@ -41,6 +45,7 @@ class SqlMessages:
             turn=message.turn,
             covers_after=message.covers_after,
             covers_through=message.covers_through,
+            files=files_in(message.files),
         )
 
     def get(self, message: MessageId) -> Message | None:
@@ -117,7 +122,14 @@ class SqlMessages:
 
     def sent(self, chat: ChatId, after: int, since: datetime) -> Sequence[str]:
         rows = self._run("message_sent", chat=chat, after=after, since=time_in(since))
-        return [row["text"] for row in rows]
+        return [mentioning(row["text"], files_out(row["files"]), _SENT_ALONG) for row in rows]
+
+    def files(self, chat: ChatId | None = None) -> Sequence[Enclosure]:
+        if chat is None:
+            rows = self._run("message_files")
+        else:
+            rows = self._run("message_files_in", chat=chat)
+        return [file for row in rows for file in files_out(row["files"])]
 
     def counts(self) -> Mapping[str, int]:
         return {row["state"]: row["count"] for row in self._run("message_counts")}
@@ -140,4 +152,5 @@ def _message(row: Row) -> Message:
         turn=None if row["turn"] is None else TurnId(row["turn"]),
         covers_after=row["covers_after"],
         covers_through=row["covers_through"],
+        files=files_out(row["files"]),
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hallporter.domain.ids import ChatId, MessageId
 from hallporter.domain.outbox import Delivery, Outgoing, Part
-from hallporter.stores.columns import time_in, time_out
+from hallporter.stores.columns import files_in, files_out, time_in, time_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,6 +39,7 @@ class SqlOutbox:
                 position=position,
                 message_id=part.message_id,
                 body=part.body,
+                files=files_in(part.files),
                 state=str(part.state),
                 attempts=part.attempts,
             )
@@ -95,6 +96,7 @@ class SqlOutbox:
                 Part(
                     body=part["body"],
                     message_id=part["message_id"],
+                    files=files_out(part["files"]),
                     state=Delivery(part["state"]),
                     attempts=part["attempts"],
                 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -37,10 +37,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hallporter.books import Tx
+    from hallporter.domain.enclosure import Enclosure
     from hallporter.domain.group import Group
     from hallporter.domain.ids import CommandId, Folder
     from hallporter.domain.task import Task
     from hallporter.ports import Channel, Clock, Store
+    from hallporter.switchboard.enclosures import Enclosures
     from hallporter.switchboard.groups import Groups
     from hallporter.switchboard.outbound import Outbound
     from hallporter.switchboard.tasks import Tasks
@@ -73,6 +75,8 @@ class Asked:
     box: Box
     name: str  # of its file
     command: Command
+    file: Enclosure | None = None  # a copy of the one that its message names
+    problem: str = "the file could not be fetched: ask again"  # if there is none
 
 
 class Commands:
@@ -85,6 +89,7 @@ class Commands:
         tasks: Tasks,
         groups: Groups,
         outbound: Outbound,
+        enclosures: Enclosures,
         channels: Sequence[Channel],
         clock: Clock,
     ) -> None:
@@ -92,8 +97,23 @@ class Commands:
         self._tasks = tasks
         self._groups = groups
         self._outbound = outbound
+        self._enclosures = enclosures
         self._channels = channels
         self._clock = clock
+
+    async def prepare(self, asked: Asked) -> Asked:
+        """What a message brings along is copied now: no transaction waits for a disk."""
+        message = asked.command
+        if not isinstance(message, SendMessage) or message.file is None:
+            return asked
+        ends = await self._store.read(lambda tx: _ends(tx, asked, message))
+        if ends is None:
+            return asked
+        try:
+            file = await self._enclosures.fetch(*ends, message.file)
+        except RefusedError as error:
+            return replace(asked, problem=error.message)
+        return replace(asked, file=file)
 
     async def carry_out(self, asked: Asked) -> Carried:
         """The effect and its record are one transaction; what was carried out before is only told
@@ -103,6 +123,8 @@ class Commands:
         except UnregisteredError:
             raise
         except RefusedError as error:
+            if asked.file is not None:
+                await self._enclosures.discard(asked.file)
             # In a transaction of its own: whatever the command had begun was undone.
             why = error.message
             carried = await self._store.write(lambda tx: self._record(tx, asked, why, {}))
@@ -127,7 +149,7 @@ class Commands:
         """What there is to tell of the effect."""
         match asked.command:
             case SendMessage() as message:
-                return self._send(tx, group, message, key=f"cmd:{asked.id}")
+                return self._send(tx, group, message, asked)
             case ScheduleTask() as wanted:
                 return _told(self._tasks.create(tx, _new_task(tx, group, wanted)))
             case UpdateTask() as update:
@@ -147,14 +169,12 @@ class Commands:
                 return {}
 
     def _send(
-        self, tx: Tx, group: Group, message: SendMessage, *, key: str
+        self, tx: Tx, group: Group, message: SendMessage, asked: Asked
     ) -> Mapping[str, object]:
-        if message.file is not None:
-            raise RefusedError(
-                "files cannot be sent yet: say it in words, or name the file in the group's folder"
-            )
+        if message.file is not None and asked.file is None:
+            raise RefusedError(asked.problem)
         text = _spoken(message)
-        if not text:
+        if not text and asked.file is None:
             return {"sent": False}
         chat = group.chat if message.target is None else message.target
         # A turn is part of its own chat's story alone.
@@ -163,10 +183,11 @@ class Commands:
             tx,
             Words(
                 chat=chat,
-                key=key,
+                key=f"cmd:{asked.id}",
                 text=text,
                 kind=Kind.REPLY,
                 turn=None if turn is None else turn.id,
+                files=() if asked.file is None else (asked.file,),
             ),
         )
         return {"sent": True, "message_id": said}
@@ -196,6 +217,17 @@ class Commands:
                     await channel.refresh()
             except Exception:  # the border to a network's library
                 log.exception("channel.failed", channel=channel.name, what="refresh")
+
+
+def _ends(tx: Tx, asked: Asked, message: SendMessage) -> tuple[Group, Folder] | None:
+    """Whose file it is and whose folder keeps the copy; None when nothing will be sent."""
+    group = tx.groups.of_folder(asked.folder)
+    if group is None or tx.commands.get(asked.id) is not None:
+        return None
+    if may(group, message, _about(tx, group, message)) is not None:
+        return None
+    receiver = group if message.target is None else tx.groups.of_chat(message.target)
+    return group, (group if receiver is None else receiver).folder
 
 
 def _about(tx: Tx, group: Group, command: Command) -> About:

@@ -113,7 +113,7 @@ class Delivery:
             try:
                 async with asyncio.timeout(_PATIENCE):
                     body = _REPEATED + part.body if is_marked else part.body
-                    await channel.send(row.chat, body, part.message_id)
+                    await channel.send(row.chat, body, part.message_id, part.files)
             except RefusedError as error:
                 return error.message
             except UnavailableError as error:

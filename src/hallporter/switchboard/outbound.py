@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hallporter.domain.enclosure import mentioning
 from hallporter.domain.happening import MessageStored
 from hallporter.domain.ids import MessageId
 from hallporter.domain.message import Kind, Message
@@ -14,8 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hallporter.books import Tx
+    from hallporter.domain.enclosure import Enclosure
     from hallporter.domain.ids import ChatId, NewId, TurnId
     from hallporter.ports import Channel, Clock, Feed
+
+_NOT_HERE = "(file {} could not be sent here)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +32,7 @@ class Words:
     kind: Kind = Kind.NOTICE
     turn: TurnId | None = None
     covers: tuple[int, int] | None = None  # the messages it answers, (after, through]
+    files: tuple[Enclosure, ...] = ()
 
 
 class Outbound:
@@ -69,6 +74,7 @@ class Outbound:
             turn=words.turn,
             covers_after=words.covers[0] if words.covers else None,
             covers_through=words.covers[1] if words.covers else None,
+            files=words.files,
         )
         tx.messages.add(message)
         tx.outbox.put(
@@ -78,7 +84,7 @@ class Outbound:
                 chat=words.chat,
                 message=message.id,
                 at=now,
-                parts=self._parts(words.chat, words.text, message.id),
+                parts=self._parts(words, message.id),
             )
         )
         tx.after_commit(lambda: self._tell(message))
@@ -88,13 +94,22 @@ class Outbound:
         group = tx.groups.of_chat(chat)
         return (group and group.assistant_name) or self._speaker
 
-    def _parts(self, chat: ChatId, text: str, message: MessageId) -> tuple[Part, ...]:
-        channel = self._channel_of(chat)
+    def _parts(self, words: Words, message: MessageId) -> tuple[Part, ...]:
+        channel = self._channel_of(words.chat)
+        text, files = words.text, words.files
+        if channel is not None and not channel.capabilities.files:
+            text, files = mentioning(text, files, _NOT_HERE), ()
         bodies = channel.compose(text) if channel is not None else (text,)
         if len(bodies) == 1:
-            return (Part(body=bodies[0], message_id=message),)
+            return (Part(body=bodies[0], message_id=message, files=files),)
+        # Words first: what belongs to them comes behind the last of them.
         return tuple(
-            Part(body=body, message_id=f"{message}.{place}") for place, body in enumerate(bodies, 1)
+            Part(
+                body=body,
+                message_id=f"{message}.{place}",
+                files=files if place == len(bodies) else (),
+            )
+            for place, body in enumerate(bodies, 1)
         )
 
     def _tell(self, message: Message) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hallporter.domain.ids import MessageId, TaskId
     from hallporter.domain.removal import Retention
     from hallporter.ports import Clock, Store
+    from hallporter.switchboard.enclosures import Enclosures
     from hallporter.switchboard.notices import Notices
 
 log = structlog.get_logger(__name__)
@@ -42,6 +43,7 @@ class Sweep:
     clock: Clock
     retention: Retention
     logs: Logs
+    enclosures: Enclosures
     notices: Notices
 
     async def run_if_due(self) -> Removal | None:
@@ -58,14 +60,18 @@ class Sweep:
         return removal
 
     async def _remove(self, now: datetime) -> Mapping[str, int]:
-        counts = {"messages": 0, "turns": 0, "ticks": 0, "logs": 0}
+        kinds = ("messages", "turns", "ticks", "commands", "logs", "files")
+        counts = dict.fromkeys(kinds, 0)
         if self.retention.messages is not None:
             before = now - self.retention.messages
             counts["messages"] = await self._remove_messages(before)
             counts["turns"] = await self._remove_turns(before)
             counts["ticks"] = await self._remove_ticks(before)
+            counts["commands"] = await self._remove_commands(before)
         if self.retention.logs is not None:
             counts["logs"] = await self.logs.remove_logs(now - self.retention.logs)
+        kept = self.retention.media
+        counts["files"] = await self.enclosures.sweep(now, None if kept is None else now - kept)
         return counts
 
     async def _remove_messages(self, before: datetime) -> int:
@@ -92,6 +98,14 @@ class Sweep:
         count = 0
         while dropped := await self.store.write(
             lambda tx: tx.removals.drop_turns(before, _DROPPED_AT_ONCE)
+        ):
+            count += dropped
+        return count
+
+    async def _remove_commands(self, before: datetime) -> int:
+        count = 0
+        while dropped := await self.store.write(
+            lambda tx: tx.removals.drop_commands(before, _DROPPED_AT_ONCE)
         ):
             count += dropped
         return count

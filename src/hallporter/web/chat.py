@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from hallporter.domain.errors import InvalidRequestError, NotFoundError
 from hallporter.domain.ids import ChatId, MessageId
 from hallporter.domain.message import Inbound, State
+from hallporter.downloads import download
 from hallporter.streams import EventStream
 from hallporter.web.guard import form_of
 from hallporter.web.templates import fill
@@ -130,6 +131,10 @@ class ChatPage:
         fates = await self.lobby.story.fates(id_)
         fate = next((one for one in fates if one.message.id == id_), fates[0])
         return HTMLResponse(fill("fate.html", fate=fate))
+
+    async def file(self, request: Request, _visitor: Visitor) -> Response:
+        chat = await self._open_chat(request)
+        return download(*await self.lobby.enclosures.find(chat, request.path_params["id"]))
 
     async def notices(self, _request: Request, _visitor: Visitor) -> Response:
         return HTMLResponse(fill("notices.html", notices=await self.lobby.notices()))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hallporter.domain.ids import NewId
     from hallporter.domain.notice import Notice
     from hallporter.ports import Channel, Clock, Feed
+    from hallporter.switchboard.enclosures import Enclosures
     from hallporter.switchboard.groups import Groups
     from hallporter.switchboard.intake import Intake
     from hallporter.switchboard.sessions import Sessions
@@ -33,6 +34,7 @@ class Lobby:
 
     intake: Intake
     story: Story
+    enclosures: Enclosures
     groups: Groups
     sessions: Sessions
     feed: Feed

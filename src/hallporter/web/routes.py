@@ -41,6 +41,7 @@ def routes(lobby: Lobby) -> list[Route]:
         inside("/", chat.show),
         inside("/chats/{chat}/earlier", chat.earlier),
         inside("/chats/{chat}/events", chat.follow),
+        inside("/chats/{chat}/files/{id}", chat.file),
         inside("/chats/{chat}/say", chat.say, "POST"),
         inside("/fates/{id:path}", chat.fate),
         inside("/notices", chat.notices),
