@@ -357,6 +357,9 @@ class Removals(Protocol):
         ...
 
     def drop_tick(self, task: TaskId, due: datetime) -> None: ...
+    def drop_commands(self, before: datetime, limit: int) -> int:
+        """The record of those that came before then; how many."""
+        ...
 
 
 class Tx(Protocol):

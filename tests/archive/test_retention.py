@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -14,9 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hallporter.books import Tx
+from hallporter.domain.command import Box, Carried
 from hallporter.domain.errors import StoreUnavailableError
 from hallporter.domain.happening import TurnChanged
-from hallporter.domain.ids import ChatId, TurnId
+from hallporter.domain.ids import ChatId, CommandId, Folder, TurnId
 from hallporter.domain.removal import Reason, Removal, Retention, told
 from hallporter.stores.belongings import Belongings
 from hallporter.stores.media import Media
@@ -105,6 +108,35 @@ async def test_old_messages_go_with_their_turns_and_young_ones_stay(keeper: Keep
     assert await texts(house) == ["@Andy young", "yes, young"]
     [notice] = await keeper.notices.open()
     assert notice.text == "The nightly sweep removed 2 messages, 1 turn."
+
+
+async def test_the_record_of_old_commands_goes(keeper: Keeper) -> None:
+    house = keeper.house
+
+    def record(tx: Tx, number: int, at: datetime) -> None:
+        tx.commands.add(
+            Carried(
+                id=CommandId(f"c_{number}"),
+                folder=Folder("family"),
+                box=Box.MESSAGES,
+                name="a.json",
+                at=at,
+                kind="message",
+                is_ok=True,
+                why="",
+                result={},
+            )
+        )
+
+    for number in range(3):
+        at = house.clock.now()
+        await house.store.write(partial(record, number=number, at=at))
+        house.clock.advance(20 * DAY)
+    removal = await keeper.sweep.run_if_due()
+    assert removal is not None
+    assert removal.counts["commands"] == 2
+    left = await house.store.read(lambda tx: tx.commands.all(None, 10))
+    assert [one.id for one in left] == ["c_2"]
 
 
 async def test_old_ticks_go_and_their_task_stays(keeper: Keeper) -> None:

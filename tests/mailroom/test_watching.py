@@ -163,7 +163,7 @@ def test_the_pace_is_a_burst_and_then_a_rate() -> None:
     pace = Pace(Rate(per_second=50, burst=200), clock)
     assert pace.left() == 200
     pace.take(200)
-    assert (pace.left(), pace.wait()) == (0, timedelta(milliseconds=20))
+    assert (pace.left(), pace.wait()) == (0, timedelta(milliseconds=200))
     clock.advance(timedelta(seconds=1))
     assert pace.left() == 50
     clock.advance(timedelta(hours=1))

@@ -43,23 +43,25 @@ class Folders:
     @contextlib.contextmanager
     def opened(self, folder: Folder) -> Iterator[int]:
         """A group's own folder, which no agent can replace. Raises OSError."""
-        with opened(self._path / folder) as handle:
-            yield handle
+        with opened(self._path) as top:
+            _open_up(top, folder)
+            with opened(folder, top) as handle:
+                yield handle
 
     @contextlib.contextmanager
     def box(self, folder: Folder, name: str) -> Iterator[int]:
         """One of those in it, put right if need be. Raises OSError."""
         with self.opened(folder) as handle:
             ensure_folder(handle, name)
-            if not _is_open(handle, name):
-                open_up(handle, name)
+            _open_up(handle, name)
             with opened(name, handle) as box:
                 yield box
 
 
-def _is_open(parent: int, name: str) -> bool:
-    """Whether we may use it; an agent with our own uid can close its folders to us."""
-    return os.access(name, os.R_OK | os.W_OK | os.X_OK, dir_fd=parent, follow_symlinks=False)
+def _open_up(parent: int, name: str) -> None:
+    """An agent with our own uid can close its folders to us."""
+    if not os.access(name, os.R_OK | os.W_OK | os.X_OK, dir_fd=parent, follow_symlinks=False):
+        open_up(parent, name)
 
 
 def _folders_in(path: Path) -> Iterator[Folder]:

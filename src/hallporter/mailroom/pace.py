@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hallporter.ports import Clock
 
+_TOGETHER = 10  # requests
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
@@ -39,5 +41,6 @@ class Pace:
         self._left -= count
 
     def wait(self) -> timedelta:
-        """Until the next one may be taken."""
-        return timedelta(seconds=max(0.001, (1 - self._left) / self._rate.per_second))
+        """Until some more may be taken: to look for each single one would be dear."""
+        wanted = min(_TOGETHER, self._rate.burst)
+        return timedelta(seconds=max(0.001, (wanted - self._left) / self._rate.per_second))

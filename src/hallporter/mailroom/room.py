@@ -89,6 +89,8 @@ class Mailroom:
     async def announce(self, group: Group) -> Snapshots:
         written = await self._publish(group.folder)
         if self._tasks is not None:
+            if not self._watch.has(group.folder):
+                self._stir(group.folder)
             self._watch.add(group.folder, is_needed=True)
         return written or Snapshots()
 

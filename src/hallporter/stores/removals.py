@@ -72,6 +72,9 @@ class SqlRemovals:
     def drop_tick(self, task: TaskId, due: datetime) -> None:
         self._run("drop_tick", task=task, due=time_in(due))
 
+    def drop_commands(self, before: datetime, limit: int) -> int:
+        return len(self._run("drop_commands", before=time_in(before), limit=limit))
+
 
 def _removal(row: Row) -> Removal:
     return Removal(

@@ -423,6 +423,10 @@ LIMIT :limit;
 -- name: drop_tick
 DELETE FROM firings WHERE task = :task AND due = :due;
 
+-- name: drop_commands
+DELETE FROM commands WHERE id IN (SELECT id FROM commands WHERE at < :before LIMIT :limit)
+RETURNING id;
+
 -- name: task_add
 INSERT INTO tasks (
     id, folder, chat, prompt, schedule_type, schedule_value, timezone, context_mode, misfire,
