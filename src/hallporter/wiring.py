@@ -303,6 +303,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
                 timezone=settings.host.timezone,
             ),
             sweep=stock.sweep,
+            unwatched=lambda: mailroom.unwatched,
             read_settings=lambda: read_settings(home, loaded),
             settings=_settings_of(groups, loaded),
         )
