@@ -30,6 +30,7 @@ from hallporter.home import (
 
 STARTED = datetime(2025, 6, 1, 12, tzinfo=UTC)
 URL = "http://127.0.0.1:3100"
+OWNED = ("groups", "data/ipc", "data/sessions", "data/media")  # a folder for each group
 
 
 @pytest.fixture
@@ -46,7 +47,13 @@ def mode(path: Path) -> int:
 
 def test_an_empty_home_gets_everything_it_lacks(tmp_path: Path) -> None:
     home = open_home(tmp_path / "far" / "home")
-    for private in (home.path, home.run_dir, home.path / "store", home.log_file.parent):
+    for private in (
+        home.path,
+        home.run_dir,
+        home.path / "store",
+        home.log_file.parent,
+        home.media_dir,
+    ):
         assert mode(private) == 0o700
     for folder in ("groups/global", "data/ipc/errors", "data/claims", "data/sessions"):
         assert (home.path / folder).is_dir()
@@ -68,7 +75,20 @@ def test_the_folders_keep_the_documents_names(home: Home) -> None:
     assert home.ipc_dir(family) == home.path / "data/ipc/family"
     assert home.session_dir(family) == home.path / "data/sessions/family"
     assert home.claims_dir == home.path / "data/claims"
+    assert home.media_dir == home.path / "data/media"
     assert home.log_file == home.path / "logs/hallporter.log"
+
+
+async def test_a_purge_takes_what_a_group_has_and_nothing_of_others(home: Home) -> None:
+    family, work = (
+        [home.path / tree / folder / "file" for tree in OWNED] for folder in ("family", "work")
+    )
+    for path in (*family, *work):
+        path.parent.mkdir(parents=True)
+        path.touch()
+    await home.purge(Folder("family"))
+    assert not any(path.parent.exists() for path in family)
+    assert all(path.exists() for path in work)
 
 
 def test_run_is_closed_to_others_again(home: Home) -> None:

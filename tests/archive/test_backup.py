@@ -78,6 +78,7 @@ async def make_home(home: Path) -> Source:
         "groups/main/bin/tool": "#!/bin/sh\n",
         "groups/global/CLAUDE.md": "for all",
         "data/sessions/main/.claude/s.jsonl": "{}\n" * 1000,
+        "data/media/main/f_1": "sent along",
         "policy/permissions.json": "{}",
         "data/ipc/main/input/1.json": "not kept: it is on its way",
         "run/admin-token": "not kept: each home has its own",

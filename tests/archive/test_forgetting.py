@@ -76,6 +76,7 @@ async def test_texts_turns_session_and_files_are_gone_and_counted(porter: Porter
     memory = porter.write("groups/family/CLAUDE.md")
     session = porter.write("data/sessions/family/.claude/s-1.jsonl")
     waiting = porter.write("data/ipc/family/input/1.json")
+    sent = porter.write("data/media/family/f_1")
     removal = await porter.forgetting.forget(CHAT)
     assert removal.counts == {
         "messages": 2,
@@ -83,10 +84,10 @@ async def test_texts_turns_session_and_files_are_gone_and_counted(porter: Porter
         "sent_replies": 1,
         "tasks": 0,
         "sessions": 1,
-        "files": 3,
+        "files": 4,
     }
     assert await house.replies() == []
-    assert not any(path.exists() for path in (memory, session, waiting))
+    assert not any(path.exists() for path in (memory, session, waiting, sent))
     assert not (porter.home / "data" / "forgotten").exists()
     chat = await house.chat()
     assert (chat.session_id, chat.cursor) == (None, chat.head)
@@ -100,10 +101,12 @@ async def test_the_neighbours_keep_everything(porter: Porter) -> None:
     await talk(house, NEIGHBOUR, "hello")
     memory = porter.write("groups/friends/CLAUDE.md")
     shared = porter.write("groups/global/CLAUDE.md")
+    sent = porter.write("data/media/friends/f_1")
     await porter.forgetting.forget(CHAT)
     assert await house.replies(NEIGHBOUR) == ["I heard: hello"]
     assert memory.exists()
     assert shared.exists()
+    assert sent.exists()
 
 
 async def test_the_chat_goes_on_with_a_fresh_session(porter: Porter) -> None:

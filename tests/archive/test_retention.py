@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,9 +17,11 @@ from hypothesis import strategies as st
 
 from hallporter.books import Tx
 from hallporter.domain.command import Box, Carried
+from hallporter.domain.enclosure import Enclosure
 from hallporter.domain.errors import StoreUnavailableError
 from hallporter.domain.happening import TurnChanged
-from hallporter.domain.ids import ChatId, CommandId, Folder, TurnId
+from hallporter.domain.ids import ChatId, CommandId, EnclosureId, Folder, MessageId, TurnId
+from hallporter.domain.message import Kind, Message
 from hallporter.domain.removal import Reason, Removal, Retention, told
 from hallporter.stores.belongings import Belongings
 from hallporter.stores.media import Media
@@ -287,3 +289,67 @@ def test_counts_are_told_for_people() -> None:
     assert told({"messages": 0}) == "nothing"
     empty = Removal(at=FakeClock().now(), reason=Reason.FORGET, chat=ChatId("web:x"))
     assert empty.is_empty
+
+
+def say_with_file(house: House, id: str) -> Callable[[Tx], None]:
+    """An agent's message, and its file is on the shelf."""
+
+    def fn(tx: Tx) -> None:
+        tx.messages.add(
+            Message(
+                id=MessageId(f"m_{id}"),
+                chat=CHAT,
+                seq=tx.chats.raise_head(CHAT),
+                ext_id=id,
+                sender="Andy",
+                sender_name="Andy",
+                text=id,
+                at=house.clock.now(),
+                kind=Kind.REPLY,
+                files=(
+                    Enclosure(
+                        id=EnclosureId(id),
+                        folder=Folder("family"),
+                        name="a.txt",
+                        size=1,
+                        type="text/plain",
+                    ),
+                ),
+            )
+        )
+
+    return fn
+
+
+async def test_files_go_when_they_are_old_or_their_message_is_gone(keeper: Keeper) -> None:
+    house = keeper.house
+    place = keeper.home / "data" / "media" / "family"
+    place.mkdir(parents=True)
+
+    async def put(id: str, *, is_said: bool = True) -> None:
+        if is_said:
+            await house.store.write(say_with_file(house, id))
+        (place / id).write_text("words")
+        os.utime(place / id, (house.clock.now().timestamp(),) * 2)
+
+    await put("f_ancient")
+    house.clock.advance(20 * DAY)
+    await put("f_old")
+    await put("f_lost", is_said=False)
+    house.clock.advance(11 * DAY)
+    await put("f_young")
+    await put("f_in_hand", is_said=False)
+    removal = await keeper.sweep.run_if_due()
+    assert removal is not None
+    assert (removal.counts["messages"], removal.counts["files"]) == (1, 2)
+    assert sorted(path.name for path in place.iterdir()) == ["f_in_hand", "f_old", "f_young"]
+
+    house.clock.advance(DAY)
+    of_files = Retention(
+        messages=None, logs=None, media=timedelta(days=10), hour=3, zone=ZoneInfo("UTC")
+    )
+    removal = await replace(keeper.sweep, retention=of_files).run_if_due()
+    assert removal is not None
+    assert removal.counts["files"] == 2
+    assert [path.name for path in place.iterdir()] == ["f_young"]
+    assert await texts(house) == ["f_old", "f_young"], "the words stay"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hallporter.channels.splitting import MIN_LIMIT
 from hallporter.domain.command import Box, SendMessage
 from hallporter.domain.ids import ChatId, CommandId
 from hallporter.ports import Capabilities
@@ -102,6 +103,18 @@ async def test_where_a_network_takes_no_files_the_words_say_so(tmp_path: Path) -
     line = "(file a.txt could not be sent here)"
     assert [part.body for row in rows for part in row.parts] == [f"look\n\n{line}", line]
     assert not any(part.files for row in rows for part in row.parts)
+
+
+async def test_a_file_goes_behind_the_last_part_of_its_words(tmp_path: Path) -> None:
+    write(tmp_path, FAMILY, "a.txt")
+    async with open_post(tmp_path) as post:
+        post.channel.capabilities = Capabilities(
+            limit=MIN_LIMIT, typing=True, takes_message_id=True, files=True
+        )
+        assert (await post.answer(FAMILY, request("a.txt", text="word " * 50)))["ok"]
+        (row,) = await waiting(post)
+    assert len(row.parts) > 2
+    assert [len(part.files) for part in row.parts] == [*[0] * (len(row.parts) - 1), 1]
 
 
 async def test_words_and_files_keep_their_order(tmp_path: Path) -> None:

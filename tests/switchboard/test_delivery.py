@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hallporter.domain.chat import ChatSeen
-from hallporter.domain.ids import ChatId, MessageId
+from hallporter.domain.enclosure import Enclosure
+from hallporter.domain.ids import ChatId, EnclosureId, Folder, MessageId
 from hallporter.domain.outbox import Delivery as State
 from hallporter.domain.outbox import Outgoing, Part
 from hallporter.ports import Store
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hallporter.books import Tx
-    from hallporter.domain.enclosure import Enclosure
 
 CHAT = ChatId("fake:family")
 OTHER = ChatId("fake:work")
@@ -73,13 +73,22 @@ class Desk:
     def _channel_of(self, chat: ChatId) -> StrangeChannel | None:
         return self.channel if self.channel.owns(chat) else None
 
-    async def put(self, *bodies: str, chat: ChatId = CHAT) -> MessageId:
-        """One message, in as many parts as there are bodies."""
+    async def put(
+        self, *bodies: str, chat: ChatId = CHAT, files: tuple[Enclosure, ...] = ()
+    ) -> MessageId:
+        """One message, in as many parts as there are bodies; files go with the last of them."""
         about = MessageId(f"m_{bodies[0]}")
 
         def fn(tx: Tx) -> None:
             tx.chats.seen(ChatSeen(chat=chat, channel="fake", at=START))
-            parts = tuple(Part(body=body, message_id=f"{about}.{body}") for body in bodies)
+            parts = tuple(
+                Part(
+                    body=body,
+                    message_id=f"{about}.{body}",
+                    files=files if body == bodies[-1] else (),
+                )
+                for body in bodies
+            )
             tx.outbox.put(
                 Outgoing(number=0, key=about, chat=chat, message=about, at=START, parts=parts)
             )
@@ -234,6 +243,23 @@ async def test_parts_go_in_order_and_only_once_after_a_restart(tmp_path: Path) -
 
     assert desk.sent() == ["part 1", "part 2", "part 3"]
     assert channel.tries.count("part 1") == 1
+
+
+async def test_a_part_takes_its_files_along_also_after_a_restart(tmp_path: Path) -> None:
+    file = Enclosure(
+        id=EnclosureId("f_1"), folder=Folder("family"), name="a.txt", size=1, type="text/plain"
+    )
+    channel = StrangeChannel()
+    channel.is_down = True
+    async with at_work(tmp_path, channel) as desk:
+        about = await desk.put("words", "more words", files=(file,))
+        await desk.tried(1)
+
+    channel.is_down = False
+    async with at_work(tmp_path, channel) as desk:
+        await desk.ended(about)
+
+    assert channel.files == {f"{about}.words": (), f"{about}.more words": (file,)}
 
 
 async def test_a_part_that_is_refused_ends_the_whole_message(desk: Desk) -> None:
