@@ -64,6 +64,7 @@ def story(fate: Mapping[str, Any]) -> list[str]:
         when = _since(began, reply["at"])
         lines += ["", f"  {screen.clean(reply['sender'])}, {when} ({reply['id']}):"]
         lines.append(f"    {_quoted(reply['text'])}")
+        lines += [f"    {line}" for line in screen.files(reply)]
     return [*lines, *_summary(fate)]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hallporter.cli import screen
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -78,8 +80,13 @@ def replies(messages: Sequence[Mapping[str, Any]], settled: Outcome) -> list[str
     ours = [message for message in messages if message["is_bot"]]
     match settled:
         case Answered(turn=turn):
-            return [message["text"] for message in ours if message.get("turn") == turn]
+            return [spoken(message) for message in ours if message.get("turn") == turn]
         case Noticed():
-            return [message["text"] for message in ours if "turn" not in message][:1]
+            return [spoken(message) for message in ours if "turn" not in message][:1]
         case _:
             return []
+
+
+def spoken(message: Mapping[str, Any]) -> str:
+    """The words, if any, and the files behind them."""
+    return "\n".join([*filter(None, [message["text"]]), *screen.files(message)])

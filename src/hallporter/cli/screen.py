@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _GAP = "  "
 _UNIT = 1024
@@ -96,6 +96,14 @@ def size(count: int) -> str:
             return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
         amount /= _UNIT
     return f"{amount:.1f} TiB"
+
+
+def files(message: Mapping[str, Any]) -> list[str]:
+    """What goes along with a message, a line each."""
+    return [
+        f"[file {clean(file['name'])}, {size(file['size'])}: {file['url']}]"
+        for file in message.get("files", ())
+    ]
 
 
 def span(seconds: float) -> str:

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hallporter.cli import screen
+from hallporter.cli.outcome import spoken
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +45,7 @@ class Plain:
 
     def show(self, message: Mapping[str, Any]) -> None:
         if message["is_bot"]:
-            screen.show(message["text"])
+            screen.show(spoken(message))
             sys.stdout.flush()
 
     def typing(self, *, is_typing: bool) -> None:
@@ -96,7 +97,8 @@ class Terminal:
         sender = Text(message["sender"], style="bold cyan")
         # Without hyperlinks: a person sees where a link leads.
         text = Markdown(message["text"], hyperlinks=False)
-        for told in (sender, text):
+        shown: list[RenderableType] = [sender, text, *map(Text, screen.files(message))]
+        for told in shown:
             self._console.print(_Harmless(told))
         self.prompt()
 
