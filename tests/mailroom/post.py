@@ -20,7 +20,7 @@ from hallporter.settings import check_agent
 from hallporter.stores.feed import MemoryFeed
 from hallporter.stores.media import Media
 from hallporter.stores.sqlite import SqliteStore, open_store
-from hallporter.switchboard.commands import Commands
+from hallporter.switchboard.commands import Asked, Commands
 from hallporter.switchboard.enclosures import Enclosures
 from hallporter.switchboard.groups import Groups, NewGroup
 from hallporter.switchboard.outbound import Outbound
@@ -30,11 +30,12 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.ids import counting_id
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
     from inotify_simple import INotify
 
+    from hallporter.domain.command import Carried
     from hallporter.domain.group import Group
     from hallporter.domain.task import Task
 
@@ -173,6 +174,19 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(A_MOMENT)
 
 
+class TroubledCommands(Commands):
+    """Raises what it is told to, once each, and works otherwise."""
+
+    def __init__(self, *, troubles: list[Exception], **rest: Any) -> None:
+        super().__init__(**rest)
+        self._troubles = troubles
+
+    async def carry_out(self, asked: Asked) -> Carried:
+        if self._troubles:
+            raise self._troubles.pop(0)
+        return await super().carry_out(asked)
+
+
 @contextlib.asynccontextmanager
 async def open_post(
     path: Path,
@@ -181,6 +195,7 @@ async def open_post(
     is_serving: bool = True,
     groups: tuple[str, ...] = (FAMILY, WORK),
     ask_kernel: Callable[[], INotify] | None = None,
+    troubles: Sequence[Exception] = (),
 ) -> AsyncIterator[Post]:
     """The room as wiring builds it, with main and some groups; opened again on the same path it
     is the next host."""
@@ -230,7 +245,8 @@ async def open_post(
             changed=groups_changed,
             assistant_name="Andy",
         )
-        commands = Commands(
+        commands = TroubledCommands(
+            troubles=list(troubles),
             store=store,
             tasks=tasks,
             groups=registry,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hallporter.domain.command import Box, SendMessage
+from hallporter.domain.errors import StoreUnavailableError
 from hallporter.domain.ids import CommandId
 from hallporter.mailroom.claims import Claims
 from hallporter.mailroom.folders import Folders
@@ -14,7 +15,7 @@ from hallporter.mailroom.handling import read
 from hallporter.mailroom.results import Results
 from hallporter.switchboard.commands import Asked
 from tests.fakes.ids import counting_id
-from tests.mailroom.post import FAMILY, MAIN, Post, chat_of, open_post
+from tests.mailroom.post import FAMILY, MAIN, Post, chat_of, open_post, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,6 +124,39 @@ async def test_a_claim_that_is_no_request_is_put_aside_by_the_next_host(tmp_path
             "family-unnamed.json",
         ]
         assert await post.said(chat_of(FAMILY)) == []
+
+
+async def test_a_store_that_is_away_for_a_while_loses_nothing(tmp_path: Path) -> None:
+    away = [StoreUnavailableError("no room on the disk") for _ in range(3)]
+    async with open_post(tmp_path, troubles=away) as post:
+        name = post.ask(FAMILY, HELLO)
+        await post.soon(lambda: post.result(FAMILY, name))
+        assert await post.said(chat_of(FAMILY)) == ["hello"]
+        assert post.put_aside() == {}
+
+
+async def test_what_breaks_is_put_aside_and_told_and_the_next_one_acts(tmp_path: Path) -> None:
+    async with open_post(tmp_path, troubles=[ZeroDivisionError()]) as post:
+        told = await post.answer(FAMILY, HELLO)
+        assert told == {"ok": False, "error": "an unexpected ZeroDivisionError"}
+        await post.quiet()
+        assert list(post.put_aside().values()) == [told["error"]]
+        assert (await post.answer(FAMILY, HELLO))["ok"]
+
+
+async def test_what_cannot_be_put_aside_stays_claimed_until_it_can(tmp_path: Path) -> None:
+    async with open_post(tmp_path) as post:
+        errors = post.data / "ipc" / "errors"
+        errors.rmdir()
+        errors.write_text("no folder")
+        post.ask(FAMILY, b"rubbish", box="tasks", name="x.json")
+        assert (await post.answer(FAMILY, HELLO))["ok"]
+        await until(lambda: not post.lying())
+        assert len(post.claimed()) == 1
+        errors.unlink()
+    async with open_post(tmp_path) as post:
+        await post.quiet()
+        assert list(post.put_aside()) == ["family-x.json"]
 
 
 async def test_the_same_id_acts_once_whatever_it_asks_for(tmp_path: Path) -> None:
