@@ -243,7 +243,10 @@ class Mailroom:
             changed, self._changed = self._changed, set()
             # Whoever is main now is among the changed, or was main before.
             for folder in changed.union(() if self._main is None else (self._main,)):
-                await self._publish(folder)
+                try:
+                    await self._publish(folder)
+                except Exception:  # nobody waits for it: the house lives, and the log says so
+                    log.exception("snapshot.not_written", folder=folder)
             took = timedelta(seconds=loop.time() - began)
             # A house with very many tasks does not spend its days writing them down.
             await self._clock.sleep(max(_REST, took * _SHARE))
