@@ -45,7 +45,8 @@ class Media:
 
     async def discard(self, file: Enclosure) -> None:
         path = self._path / file.folder / file.id
-        await asyncio.to_thread(path.unlink, missing_ok=True)
+        with contextlib.suppress(OSError):  # then the sweep takes it
+            await asyncio.to_thread(path.unlink)
 
     async def sweep(
         self, known: frozenset[EnclosureId], *, before: datetime | None, lost_before: datetime

@@ -222,7 +222,7 @@ class Commands:
 def _ends(tx: Tx, asked: Asked, message: SendMessage) -> tuple[Group, Folder] | None:
     """Whose file it is and whose folder keeps the copy; None when nothing will be sent."""
     group = tx.groups.of_folder(asked.folder)
-    if group is None or tx.commands.get(asked.id) is not None:
+    if group is None or group.folder != asked.folder or tx.commands.get(asked.id) is not None:
         return None
     if may(group, message, _about(tx, group, message)) is not None:
         return None
