@@ -33,6 +33,7 @@ from hallporter.domain.token import digest
 from hallporter.engine.embedded import EmbeddedEngine
 from hallporter.home import admin_token, installation
 from hallporter.identifiers import IdMaker
+from hallporter.imports.nanoclaw import open_nanoclaw
 from hallporter.mailroom.room import Mailroom
 from hallporter.sandboxes.bubblewrap import Bubblewrap
 from hallporter.sandboxes.machine import interpreter
@@ -52,7 +53,9 @@ from hallporter.switchboard.enclosures import Enclosures
 from hallporter.switchboard.exchange import Exchange, House
 from hallporter.switchboard.forgetting import Forgetting
 from hallporter.switchboard.groups import Groups
+from hallporter.switchboard.importing import Importing
 from hallporter.switchboard.intake import Intake
+from hallporter.switchboard.moving import Neighbours
 from hallporter.switchboard.notices import Notices
 from hallporter.switchboard.outbound import Outbound
 from hallporter.switchboard.record import Record
@@ -335,6 +338,23 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
                 clock=clock,
                 evict=agents.evict,
                 belongings=belongings,
+            ),
+            importing=Importing(
+                system="NanoClaw",
+                open_archive=lambda path, config: open_nanoclaw(path, config, home.path),
+                store=store,
+                clock=clock,
+                new_id=new_id,
+                channel_of=channel_of,
+                check_agent=check_agent,
+                neighbours=Neighbours(
+                    groups_changed=groups_changed,
+                    tasks_changed=tasks_changed,
+                    close_warm=close_warm,
+                    poke=scheduler.poke,
+                ),
+                assistant_name=name,
+                timezone=settings.host.timezone,
             ),
             status=status,
             metrics=Metrics(),

@@ -21,6 +21,7 @@ from hallporter.domain.finding import Chmod, Examination, good, problem
 from hallporter.domain.ids import ChatId
 from hallporter.domain.token import digest
 from hallporter.engine.embedded import EmbeddedEngine
+from hallporter.imports.nanoclaw import open_nanoclaw
 from hallporter.stores.belongings import Belongings
 from hallporter.stores.feed import MemoryFeed
 from hallporter.stores.media import Media
@@ -29,7 +30,9 @@ from hallporter.switchboard.clerk import Clerk
 from hallporter.switchboard.enclosures import Enclosures
 from hallporter.switchboard.forgetting import Forgetting
 from hallporter.switchboard.groups import Groups
+from hallporter.switchboard.importing import Importing
 from hallporter.switchboard.intake import Intake
+from hallporter.switchboard.moving import Neighbours
 from hallporter.switchboard.notices import Notices
 from hallporter.switchboard.outbound import Outbound
 from hallporter.switchboard.progress import Progress
@@ -262,6 +265,23 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
                 clock=clock,
                 evict=evict,
                 belongings=Belongings(path),
+            ),
+            importing=Importing(
+                system="NanoClaw",
+                open_archive=lambda source, config: open_nanoclaw(source, config, path),
+                store=store,
+                clock=clock,
+                new_id=counting_id,
+                channel_of=channel_of,
+                check_agent=check_agent,
+                neighbours=Neighbours(
+                    groups_changed=lambda _folder: None,
+                    tasks_changed=lambda _folder: None,
+                    close_warm=lambda _chat: None,
+                    poke=scheduler.poke,
+                ),
+                assistant_name="Andy",
+                timezone="Europe/Berlin",
             ),
             status=status,
             metrics=Metrics(),

@@ -13,6 +13,7 @@ from fastapi.routing import APIRoute
 from typer.main import get_command
 
 from hallporter.api import chats, doctor, files, forgetting, groups, house, notices, tasks, tokens
+from hallporter.api import imports as import_endpoints
 from hallporter.api import links as link_endpoints
 from hallporter.cli.main import app
 from hallporter.settings.keys import ALIASES, GROUP, TABLES, dotted
@@ -177,6 +178,7 @@ def test_the_api_page_has_every_endpoint() -> None:
         groups.router,
         tasks.router,
         tokens.router,
+        import_endpoints.router,
         link_endpoints.router,
         doctor.router,
         notices.router,

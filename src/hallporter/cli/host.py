@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 import httpx
 
+from hallporter.cli.in_process import InProcess
 from hallporter.domain.errors import ConflictError, RefusedError, UnavailableError
 from hallporter.home import admin_token, open_home, reachable, read_holder
 
@@ -45,6 +47,23 @@ class Client:
     async def delete(self, path: str, **query: str) -> None:
         await self._call("DELETE", path, params=query)
 
+    async def lines(self, path: str, body: Mapping[str, object]) -> AsyncIterator[dict[str, Any]]:
+        """An answer that is a JSON object a line, each as it comes; however long that takes."""
+        waiting = httpx.Timeout(_TIMEOUT, read=None)
+        try:
+            async with self.http.stream("POST", path, json=dict(body), timeout=waiting) as answer:
+                if not answer.is_success:
+                    await answer.aread()
+                    raise RefusedError(_refusal(answer))
+                async for line in answer.aiter_lines():
+                    told = json.loads(line)
+                    if "error" in told:
+                        raise RefusedError(str(told["message"]))
+                    yield told
+        except httpx.HTTPError as error:
+            message = f"the host at {self.http.base_url} does not answer any more: {error}"
+            raise UnavailableError(message) from error
+
     async def _call(self, method: str, path: str, **more: Any) -> Any:  # noqa: ANN401
         try:
             answer = await self.http.request(method, path, **more)
@@ -53,11 +72,14 @@ class Client:
             raise UnavailableError(message) from error
         if answer.is_success:
             return answer.json() if answer.content else None
-        try:
-            message = str(answer.json()["message"])
-        except (ValueError, KeyError):
-            message = f"the host answered {answer.status_code}"
-        raise RefusedError(message)
+        raise RefusedError(_refusal(answer))
+
+
+def _refusal(answer: httpx.Response) -> str:
+    try:
+        return str(answer.json()["message"])
+    except (ValueError, KeyError):
+        return f"the host answered {answer.status_code}"
 
 
 def in_path(name: str) -> str:
@@ -121,8 +143,9 @@ async def _in_process(
     from hallporter.service import offline
 
     app = await stack.enter_async_context(offline(home.path))
+    calls = await stack.enter_async_context(asyncio.TaskGroup())
     http = httpx.AsyncClient(
-        transport=httpx.ASGITransport(app), base_url="http://in-process", headers=headers
+        transport=InProcess(app, calls), base_url="http://in-process", headers=headers
     )
     return Client(await stack.enter_async_context(http), is_running=False)
 

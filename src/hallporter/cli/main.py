@@ -16,6 +16,7 @@ from hallporter.cli import (
     doctor,
     explain,
     groups,
+    imports,
     link,
     logs,
     screen,
@@ -98,6 +99,7 @@ app.command("logs")(logs.show_logs)
 app.command("restore")(archive.restore)
 app.command("status")(status.show_status)
 app.add_typer(groups.app, name="groups")
+app.add_typer(imports.app, name="import")
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(tokens.app, name="tokens")
 

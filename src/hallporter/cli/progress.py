@@ -17,21 +17,29 @@ _STEP = 25  # per cent between two lines
 
 
 @contextlib.contextmanager
-def progress(what: str) -> Iterator[Report]:
-    """A function to tell the bytes done and in all; what it shows goes to stderr."""
+def progress(what: str, *, is_bytes: bool = True) -> Iterator[Report]:
+    """A function to tell the bytes, or steps, done and in all; what it shows goes to stderr."""
     if sys.stderr.isatty():
-        with _bar(what) as report:
+        with _bar(what, is_bytes=is_bytes) as report:
             yield report
     else:
         yield _lines(what)
 
 
 @contextlib.contextmanager
-def _bar(what: str) -> Iterator[Report]:
+def _bar(what: str, *, is_bytes: bool) -> Iterator[Report]:
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
 
-    columns = (TextColumn(what), BarColumn(), DownloadColumn(), TimeElapsedColumn())
+    amount = DownloadColumn() if is_bytes else MofNCompleteColumn()
+    columns = (TextColumn(what), BarColumn(), amount, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as shown:
         task = shown.add_task(what, total=None)
 

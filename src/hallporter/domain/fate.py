@@ -117,7 +117,8 @@ def tell(
 
 def _tell_ours(message: Message, outgoing: Sequence[Outgoing], turn: Turn | None) -> Fate:
     row = next((row for row in outgoing if row.message == message.id), None)
-    steps = [Step(message.at, "written by the agent" if turn else "written by the host")]
+    author = "agent" if turn is not None or message.kind is Kind.REPLY else "host"
+    steps = [Step(message.at, f"written by the {author}", message.why)]
     state = str(Delivery.SENT)
     if row is not None:
         state = str(row.state)

@@ -1,0 +1,141 @@
+"""Moving in from another system, over HTTP: told line by line, because it may take its time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING, Literal
+
+import structlog
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+from starlette.responses import StreamingResponse
+
+from hallporter.api.bodies import Body
+from hallporter.api.desk import At
+from hallporter.api.errors import Problem
+from hallporter.api.identity import bearer
+from hallporter.domain.errors import HallporterError
+from hallporter.domain.import_report import Report
+from hallporter.switchboard.importing import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator
+
+router = APIRouter(tags=["house"], dependencies=[bearer])
+log = structlog.get_logger(__name__)
+
+_LINES = "application/x-ndjson"
+
+
+class ImportBody(Body):
+    """What to import; both folders are of the machine that the host runs on."""
+
+    path: str = Field(max_length=4096, description="The folder of NanoClaw, as a whole path.")
+    config: str | None = Field(
+        None,
+        max_length=4096,
+        description="The folder of its allow-lists; `~/.config/nanoclaw` unless told otherwise.",
+    )
+    is_dry_run: bool = Field(False, description="Tell what would be done, and write nothing.")
+
+
+class CountsJson(BaseModel):
+    """Of one noun."""
+
+    carried: int
+    there: int = Field(description="Already; not touched.")
+    skipped: int
+
+
+class RemarkJson(BaseModel):
+    """The same said of `count` things."""
+
+    about: str
+    sort: Literal["skipped", "mended", "note"]
+    what: str
+    count: int
+    examples: list[str]
+
+
+class ReportJson(BaseModel):
+    """The last line of an import."""
+
+    source: str
+    is_dry_run: bool
+    counts: dict[str, CountsJson]
+    remarks: list[RemarkJson]
+
+
+class LineJson(BaseModel):
+    """One line: how far it is, or the report, or what went wrong."""
+
+    done: int | None = None
+    total: int | None = Field(None, description="An estimate.")
+    report: ReportJson | None = None
+    error: str | None = None
+    message: str | None = None
+
+
+@router.post(
+    "/api/imports/nanoclaw",
+    summary="Move in from NanoClaw v1",
+    description="Each line of the answer is a JSON object: `{done, total}` while it works, and at"
+    " the end `{report}`, or `{error, message}`. What was carried over until then stays, and"
+    " importing again goes on from there.",
+    response_class=StreamingResponse,
+    responses={
+        200: {"content": {_LINES: {"schema": LineJson.model_json_schema()}}},
+        400: {"model": Problem},
+        409: {"model": Problem},
+    },
+)
+async def import_nanoclaw(body: ImportBody, desk: At) -> StreamingResponse:
+    steps = desk.importing.run(body.path, body.config, is_dry_run=body.is_dry_run)
+    # Before the answer begins: a refusal has a status of its own.
+    first = await anext(steps)
+    return StreamingResponse(_lines(first, steps), media_type=_LINES)
+
+
+async def _lines(
+    first: Progress | Report, steps: AsyncGenerator[Progress | Report]
+) -> AsyncIterator[str]:
+    async with contextlib.aclosing(steps):
+        yield _line(first)
+        try:
+            async for step in steps:
+                yield _line(step)
+        except HallporterError as error:
+            log.warning("import.failed", error=error.message)
+            yield _spelled({"error": error.code, "message": error.message})
+
+
+def _line(step: Progress | Report) -> str:
+    if isinstance(step, Progress):
+        return _spelled({"done": step.done, "total": step.total})
+    return _spelled({"report": _report(step).model_dump()})
+
+
+def _spelled(line: dict[str, object]) -> str:
+    return f"{json.dumps(line, ensure_ascii=False)}\n"
+
+
+def _report(report: Report) -> ReportJson:
+    return ReportJson(
+        source=report.source,
+        is_dry_run=report.is_dry_run,
+        counts={
+            str(noun): CountsJson(**{str(outcome): count for outcome, count in by.items()})
+            for noun, by in report.counts.items()
+        },
+        remarks=[
+            RemarkJson(
+                about=remark.about,
+                sort=remark.sort.value,
+                what=remark.what,
+                count=remark.count,
+                examples=list(remark.examples),
+            )
+            for remark in report.remarks
+        ],
+    )

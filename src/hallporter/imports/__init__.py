@@ -1,0 +1,1 @@
+"""What other systems have kept, read from where they left it and never written to."""

@@ -1,0 +1,116 @@
+"""Moving in from another system: its groups, files, history and tasks become ours."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from hallporter.domain.errors import ConflictError
+from hallporter.domain.import_report import Ledger, Outcome
+from hallporter.switchboard.imported_groups import ImportedGroups
+from hallporter.switchboard.imported_messages import ImportedMessages
+from hallporter.switchboard.moving import Moving
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Mapping
+    from contextlib import AbstractContextManager
+
+    from hallporter.domain.ids import ChatId, NewId
+    from hallporter.domain.import_report import Report
+    from hallporter.ports import Channel, Clock, Store
+    from hallporter.switchboard.archive import Archive
+    from hallporter.switchboard.moving import Neighbours
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far it is; `total` is an estimate."""
+
+    done: int
+    total: int
+
+
+class Importing:
+    """The use case behind `import`; one at a time. Repeating it is harmless, also after one that
+    was cut short: what is there is not touched, and what is new is added."""
+
+    def __init__(
+        self,
+        *,
+        system: str,
+        open_archive: Callable[[str, str | None], AbstractContextManager[Archive]],
+        store: Store,
+        clock: Clock,
+        new_id: NewId,
+        channel_of: Callable[[ChatId], Channel | None],
+        check_agent: Callable[[Mapping[str, object]], Mapping[str, object]],
+        neighbours: Neighbours,
+        assistant_name: str,
+        timezone: str,
+    ) -> None:
+        self._system = system
+        self._open_archive = open_archive
+        self._store = store
+        self._clock = clock
+        self._channel_of = channel_of
+        self._groups = ImportedGroups(
+            channel_of=channel_of, check_agent=check_agent, assistant_name=assistant_name
+        )
+        self._messages = ImportedMessages(
+            system=system, channel_name=self._channel_name, new_id=new_id
+        )
+        self._neighbours = neighbours
+        self._timezone = timezone
+        self._lock = asyncio.Lock()
+
+    async def run(
+        self, path: str, config: str | None, *, is_dry_run: bool
+    ) -> AsyncGenerator[Progress | Report]:
+        """The report comes last. Raises a refusal before the first step when there is nothing that
+        can be read; `config` is where the other system keeps its allow-lists."""
+        if self._lock.locked():
+            raise ConflictError("an import is running: wait for its end")
+        async with self._lock:
+            opened = self._open_archive(path, config)
+            archive = await asyncio.to_thread(opened.__enter__)
+            try:
+                async with contextlib.aclosing(self._run(archive, is_dry_run=is_dry_run)) as steps:
+                    async for step in steps:
+                        yield step
+            finally:
+                await asyncio.to_thread(opened.__exit__, None, None, None)
+
+    async def _run(
+        self, archive: Archive, *, is_dry_run: bool
+    ) -> AsyncGenerator[Progress | Report]:
+        ledger = Ledger()
+        moving = Moving(
+            archive=archive,
+            ledger=ledger,
+            is_dry_run=is_dry_run,
+            store=self._store,
+            clock=self._clock,
+            groups=self._groups,
+            messages=self._messages,
+            channel_name=self._channel_name,
+            neighbours=self._neighbours,
+            system=self._system,
+            timezone=self._timezone,
+        )
+        async with contextlib.aclosing(moving.go()) as steps:
+            async for done, total in steps:
+                yield Progress(done, total)
+        report = ledger.report(archive.source, is_dry_run=is_dry_run)
+        carried = {str(noun): by[Outcome.CARRIED] for noun, by in report.counts.items()}
+        log.info("import.ended", system=self._system, is_dry_run=is_dry_run, **carried)
+        yield report
+
+    def _channel_name(self, chat: ChatId) -> str | None:
+        channel = self._channel_of(chat)
+        return None if channel is None else channel.name
