@@ -79,7 +79,7 @@ class Post:
     def result(self, folder: str, name: str) -> dict[str, Any] | None:
         try:
             told = json.loads((self.box(folder, "results") / name).read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, PermissionError):
             return None
         assert isinstance(told, dict)
         return told

@@ -134,18 +134,20 @@ class Mailroom:
         self._watch.open()
         try:
             async with asyncio.TaskGroup() as tasks:
-                self._tasks = tasks
-                await self._begin()
-                helping = (
-                    tasks.create_task(self._tell_changes(), name="mail:changes"),
-                    tasks.create_task(self._sweep(), name="mail:sweep"),
-                )
-                await self._ended.wait()
-                self._tasks = None
+                try:
+                    self._tasks = tasks
+                    await self._begin()
+                    helping = (
+                        tasks.create_task(self._tell_changes(), name="mail:changes"),
+                        tasks.create_task(self._sweep(), name="mail:sweep"),
+                    )
+                    await self._ended.wait()
+                finally:
+                    # From now on nobody begins anything.
+                    self._tasks = None
                 for task in (*helping, *await self._retire()):
                     task.cancel()
         finally:
-            self._tasks = None
             self._watch.close()
 
     def close(self) -> None:
