@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import io
 import os
@@ -23,6 +24,7 @@ from hallporter.domain.errors import (
     ConflictError,
     CorruptInputError,
     InvalidRequestError,
+    StoreRefusedError,
     UnavailableError,
 )
 from hallporter.domain.ids import ChatId, MessageId
@@ -35,7 +37,14 @@ from hallporter.stores.manifest import (
     is_ours,
     stays_inside,
 )
-from hallporter.stores.restore import occupants, put_in_place, read_backup, refuse_occupied
+from hallporter.stores.restore import (
+    Aside,
+    occupants,
+    put_in_place,
+    read_backup,
+    refuse_in_use,
+    refuse_occupied,
+)
 from hallporter.stores.sqlite import open_store
 from tests.fakes.clock import START, FakeClock
 from tests.fakes.ids import counting_id
@@ -396,6 +405,19 @@ def test_a_manifest_that_does_not_fit_is_refused(
         read_backup(file, into, report=quiet)
 
 
+def test_a_backup_of_another_build_is_refused_before_anything_is_moved(
+    source: Source, file: Path, into: Path
+) -> None:
+    with contextlib.closing(sqlite3.connect(source.database)) as store, store:
+        store.execute("UPDATE schema_version SET sha256 = 'other' WHERE number = 2")
+    back_up(source, file)
+    with pytest.raises(StoreRefusedError, match="another form") as refused:
+        read_backup(file, into, report=quiet)
+    assert "written by Hallporter 9.9.9" in refused.value.message
+    assert "Use the build that made it" in refused.value.message
+    assert not into.exists()
+
+
 def test_a_manifest_that_cannot_be_read_is_refused() -> None:
     for words in (b"", b"[]", b"{}", b'{"format": 1}', b'{"format": 1, "members": [{}]}'):
         with pytest.raises(CorruptInputError):
@@ -436,18 +458,59 @@ def test_an_empty_home_is_one_without_files(source: Source, tmp_path: Path) -> N
         refuse_occupied(empty, tmp_path / "elsewhere.db")
 
 
-def test_what_was_there_is_moved_aside_whole(source: Source, file: Path, tmp_path: Path) -> None:
+def test_what_was_there_is_moved_aside_whole(source: Source, file: Path) -> None:
     back_up(source, file)
-    elsewhere = tmp_path / "elsewhere.db"
-    elsewhere.write_text("another store")
     into = source.home / "run" / "restoring"
     read_backup(file, into, report=quiet)
     (source.home / "groups/main/CLAUDE.md").write_text("newer")
-    aside = put_in_place(into, source.home, database=elsewhere, stamp="now")
-    assert aside == source.home / "before-restore-now"
+    moved = put_in_place(into, source.home, database=source.database, stamp="now")
+    aside = source.home / "before-restore-now"
+    assert moved == Aside(home=aside)
     assert (aside / "groups/main/CLAUDE.md").read_text() == "newer"
+    assert (aside / "hallporter.db").exists()
     assert (source.home / "groups/main/CLAUDE.md").read_text() == "remember the milk"
-    assert (tmp_path / "elsewhere.db.before-restore-now").read_text() == "another store"
-    assert elsewhere.read_bytes().startswith(b"SQLite format 3")
+    assert source.database.read_bytes().startswith(b"SQLite format 3")
     assert (source.home / "run/admin-token").exists()
     assert not into.exists()
+
+
+def killed(database: Path) -> None:
+    """A database as a killed host leaves it: what was written last is only in its log."""
+    with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as alive:
+        alive.execute("PRAGMA journal_mode = WAL")
+        alive.execute("CREATE TABLE kept (word TEXT)")
+        alive.execute("INSERT INTO kept VALUES ('precious')")
+        copies = {end: Path(f"{database}{end}").read_bytes() for end in ("", "-wal", "-shm")}
+    for end, data in copies.items():
+        Path(f"{database}{end}").write_bytes(data)
+
+
+def test_a_database_elsewhere_is_moved_aside_with_its_log_and_can_be_opened_there(
+    source: Source, file: Path, tmp_path: Path
+) -> None:
+    back_up(source, file)
+    elsewhere = tmp_path / "disk" / "store.db"
+    elsewhere.parent.mkdir()
+    killed(elsewhere)
+    into = source.home / "run" / "restoring"
+    read_backup(file, into, report=quiet)
+    moved = put_in_place(into, source.home, database=elsewhere, stamp="now")
+    aside = tmp_path / "disk" / "before-restore-now"
+    assert moved.database == aside
+    with contextlib.closing(sqlite3.connect(aside / "store.db")) as kept:
+        assert kept.execute("SELECT word FROM kept").fetchall() == [("precious",)]
+    assert sorted(path.name for path in elsewhere.parent.iterdir()) == [aside.name, "store.db"]
+    with contextlib.closing(sqlite3.connect(elsewhere)) as restored:
+        assert restored.execute("SELECT COUNT(*) FROM messages").fetchone() == (LOAD,)
+
+
+async def test_a_database_that_someone_has_open_is_noticed(source: Source, tmp_path: Path) -> None:
+    async with open_store(source.database, FakeClock()):
+        with pytest.raises(ConflictError, match="is in use: another host"):
+            refuse_in_use(source.database)
+    refuse_in_use(source.database)
+    refuse_in_use(tmp_path / "nothing.db")
+    killed(tmp_path / "killed.db")
+    refuse_in_use(tmp_path / "killed.db")
+    (tmp_path / "no.db").write_text("no database" * 100)
+    refuse_in_use(tmp_path / "no.db")

@@ -80,6 +80,32 @@ async def test_a_database_elsewhere_is_taken_along_and_put_back_there(tmp_path: 
     assert not (tmp_path / "other" / "hallporter.db").exists()
 
 
+async def test_a_database_that_another_host_serves_is_not_moved_from_under_it(
+    tmp_path: Path,
+) -> None:
+    home, other, file = tmp_path / "home", tmp_path / "other", tmp_path / "b.tar.gz"
+    database = tmp_path / "disk" / "x.db"
+    database.parent.mkdir()
+    settings(home, f'[store]\nurl = "sqlite:///{database}"\n')
+    async with running(home) as host:
+        assert (await hallporter(home, "backup", str(file))).code == 0
+        refused = await hallporter(other, "restore", str(file), "--force")
+        assert (refused.code, refused.out) == (1, "")
+        assert f"the database {database} is in use" in refused.err
+        assert "HALLPORTER_STORE__URL" in refused.err
+        assert not (other / "hallporter.toml").exists()
+        async with host.client() as client:
+            assert (await client.get("/readyz")).status_code == 200
+        host.kill()
+        await host.process.wait()
+    forced = await hallporter(other, "restore", str(file), "--force")
+    assert forced.code == 0, forced.err
+    [aside] = database.parent.glob("before-restore-*")
+    assert f"The database that was there before is in {aside}." in forced.out
+    with sqlite3.connect(aside / "x.db") as kept:
+        assert kept.execute("SELECT folder FROM groups").fetchall() == [("main",)]
+
+
 async def test_at_a_terminal_there_is_a_bar(tmp_path: Path) -> None:
     """stderr is a terminal here, stdout is not."""
     ours, theirs = pty.openpty()

@@ -63,7 +63,12 @@ def restore(
     from hallporter.clock import SystemClock
     from hallporter.home import hold, open_home
     from hallporter.settings import environment, load
-    from hallporter.stores.restore import put_in_place, read_backup, refuse_occupied
+    from hallporter.stores.restore import (
+        put_in_place,
+        read_backup,
+        refuse_in_use,
+        refuse_occupied,
+    )
 
     home = open_home(shell_of(context).home)
     now = SystemClock().now()
@@ -80,6 +85,7 @@ def restore(
             database = home.path / wanted.relative_to(unpacked) if inside else wanted
             if not force:
                 refuse_occupied(home.path, database)
+            refuse_in_use(database)
         except BaseException:
             shutil.rmtree(unpacked)
             raise
@@ -87,13 +93,18 @@ def restore(
         aside = put_in_place(unpacked, home.path, database=database, stamp=stamp)
     open_home(home.path)
     if as_json:
-        moved = None if aside is None else str(aside)
-        screen.show_json({"home": str(home.path), **_told(manifest), "moved_aside": moved})
+        moved = {
+            "moved_aside": None if aside.home is None else str(aside.home),
+            "database_moved_aside": None if aside.database is None else str(aside.database),
+        }
+        screen.show_json({"home": str(home.path), **_told(manifest), **moved})
         return
     screen.show(f"{home.path} holds the backup of {screen.moment(manifest.made_at)} now:")
     screen.show(f"{_summary(manifest)}.")
-    if aside is not None:
-        screen.show(f"What was there before is in {aside}.")
+    if aside.home is not None:
+        screen.show(f"What was there before is in {aside.home}.")
+    if aside.database is not None:
+        screen.show(f"The database that was there before is in {aside.database}.")
 
 
 def forget(
