@@ -1,9 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import pytest
 
+from hallporter.domain.ids import TokenId
 from hallporter.domain.message import Message
+from hallporter.domain.token import digest
 from tests.api.front import MAIN, Front
+
+if TYPE_CHECKING:
+    from hallporter.books import Tx
 
 MESSAGES = f"/api/chats/{MAIN}/messages"
 
@@ -246,3 +254,20 @@ async def test_a_consumer_cannot_go_by_a_name_of_the_house(front: Front, name: s
         answer = await consumer.post(MESSAGES, json={"text": "hello", "sender": name})
     assert answer.status_code == 400
     assert answer.json()["error"] == "INVALID_REQUEST"
+
+
+@pytest.mark.parametrize("name", ["operator", "bob"])
+async def test_a_consumers_token_never_speaks_as_the_operator(front: Front, name: str) -> None:
+    await front.register()
+    made = await front.desk.tokens.create(role="consumer_app", subject="alice", chat=MAIN)
+    of_old = replace(made.token, subject="operator")  # from before such a subject was refused
+
+    def fn(tx: Tx) -> None:
+        tx.tokens.add(replace(of_old, id=TokenId("tok_old"), digest=digest("hp_old")))
+
+    await front.store.write(fn)
+    async with front.client("hp_old") as consumer:
+        answer = await consumer.post(MESSAGES, json={"text": "hello", "sender": name})
+    assert answer.status_code == 400
+    page = await front.desk.story.page(MAIN, after=None, limit=5)
+    assert page.messages == []

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from hallporter.domain.ids import ChatId, TokenId
 
 PREFIX = "hp_"
+OPERATOR = "operator"
+"""Who speaks on the page and with the home's own token; no consumer is known by it."""
 
 
 class Role(StrEnum):

@@ -5,7 +5,7 @@ import { tellTimes } from "./times.js";
 const COME_AGAIN = 2000; // milliseconds between two tries while the host is away
 const NEAR = 120; // pixels from the end that still count as reading along
 
-const { chat, csrf, last, working } = document.body.dataset;
+const { chat, csrf, last } = document.body.dataset;
 const address = `/chats/${encodeURIComponent(chat)}`;
 const byId = (id) => document.getElementById(id);
 const scroll = byId("scroll");
@@ -259,18 +259,16 @@ function tick() {
   byId("elapsed").textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }
 
-function showWorking(isWorking, from = Date.now()) {
-  if (isWorking === Boolean(ticking)) return;
+/** `age`: the seconds for which it has run, where the host says so. */
+function turn(isRunning, age) {
+  if (age !== undefined || !ticking) since = Date.now() - (age ?? 0) * 1000;
+  if (isRunning === Boolean(ticking)) return;
   clearInterval(ticking);
-  ticking = 0;
-  if (isWorking) {
-    since = from;
-    ticking = setInterval(tick, 1000);
-    tick();
-  }
+  ticking = isRunning ? setInterval(tick, 1000) : 0;
+  tick();
   byId("stop").disabled = false;
   keepingPlace(() => {
-    byId("working").hidden = !isWorking;
+    byId("working").hidden = !isRunning;
   });
 }
 
@@ -284,7 +282,6 @@ byId("stop").addEventListener("click", ({ target }) => {
 
 let newest = Number(last);
 let wasAway = false;
-let startedAt = working === "" ? null : Date.now() - Number(working) * 1000;
 const told = (event) => JSON.parse(event.data);
 
 function connect() {
@@ -298,8 +295,8 @@ function connect() {
   events.addEventListener("message", (event) => show(told(event)));
   events.addEventListener("typing", (event) => turn(told(event).typing));
   events.addEventListener("turn", (event) => {
-    const { state, covers } = told(event);
-    turn(state === "started");
+    const { state, covers, age } = told(event);
+    turn(state === "started", age);
     for (const id of covers) remark(id, REMARKS[state] ?? "", state);
   });
   events.addEventListener("error", () => {
@@ -316,11 +313,6 @@ function connect() {
       connect();
     }, COME_AGAIN);
   });
-}
-
-function turn(isRunning) {
-  showWorking(isRunning, startedAt ?? undefined);
-  if (!isRunning) startedAt = null;
 }
 
 let fading = 0;
