@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hallporter.domain.disk import needing_room
 from hallporter.domain.errors import ConflictError, InvalidSettingsError, RefusedError
 from hallporter.removal import remove
 
@@ -122,10 +123,12 @@ def default_home(environment: Mapping[str, str]) -> Path:
 
 
 def open_home(path: Path) -> Home:
-    """The home at `path`, with what it lacks made. Raises `InvalidSettingsError`."""
+    """The home at `path`, with what it lacks made. Raises `InvalidSettingsError`, or
+    `DiskError`."""
     home = Home(path=path.expanduser().absolute())
     try:
-        _make_folders(home)
+        with needing_room(home.path):
+            _make_folders(home)
         warnings = (*_others_may_enter(home.path), *_close_dotenv(home.dotenv))
     except (FileExistsError, NotADirectoryError) as error:
         # The system names the folder that it could not make; in its way is that, or one above.
@@ -169,7 +172,8 @@ def hold(home: Home, *, url: str, started: datetime) -> Iterator[Hold]:
             except BlockingIOError as error:
                 raise _held(home, _read(lock)) from error
             held = Hold(lock, started)
-            held.announce(url)
+            with needing_room(home.path):
+                held.announce(url)
         yield held
     finally:
         os.close(lock)
@@ -273,7 +277,8 @@ def _kept(home: Home, name: str, shape: re.Pattern[str], make: Callable[[], str]
     file = home.run_dir / name
     with _door(home):
         if not file.exists():
-            _write_whole(file, make())
+            with needing_room(home.path):
+                _write_whole(file, make())
         words = file.read_text(encoding="utf-8", errors="replace").strip()
     if shape.fullmatch(words) is None:
         raise InvalidSettingsError(f"{file} is damaged: delete it, and a new one is made")

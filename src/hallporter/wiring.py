@@ -200,11 +200,20 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             close_warm=close_warm,
             assistant_name=name,
         )
+        notices = Notices(
+            store=store,
+            outbound=outbound,
+            channel_of=channel_of,
+            clock=clock,
+            free_disk=lambda: shutil.disk_usage(home.path).free,
+            min_free_disk=settings.host.min_free_disk,
+        )
         status = Status(
             store=store,
             engine=engine,
             channels=channels,
             agents=agents,
+            notices=notices.open,
             sandboxes=stock.report,
             memory_of=memory_of,
             storage=lambda: storage_of(home, settings.store.path),
@@ -212,7 +221,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
         )
         doctor = Doctor(
             home=home,
-            terms=_terms(loaded),
+            terms=terms_of(loaded),
             clock=clock,
             status=status,
             agents=agents,
@@ -228,14 +237,6 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             sweep=stock.sweep,
             read_settings=lambda: read_settings(home, loaded),
             settings=_settings_of(groups, loaded),
-        )
-        notices = Notices(
-            store=store,
-            outbound=outbound,
-            channel_of=channel_of,
-            clock=clock,
-            free_disk=lambda: shutil.disk_usage(home.path).free,
-            min_free_disk=settings.host.min_free_disk,
         )
         if store.upgrade is not None:
             await notices.migrated(store.upgrade.schema, store.upgrade.copy.name)
@@ -330,7 +331,8 @@ def read_settings(home: Home, loaded: Loaded | None = None) -> Reading:
     return Reading(warnings=now.warnings, changed=() if loaded is None else changes(loaded, now))
 
 
-def _terms(loaded: Loaded) -> Terms:
+def terms_of(loaded: Loaded) -> Terms:
+    """What a look at the house needs of the settings."""
     settings = loaded.settings
     return Terms(
         database=settings.store.path,

@@ -207,11 +207,20 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             close_warm=lambda _chat: None,
             assistant_name="Andy",
         )
+        notices = Notices(
+            store=store,
+            outbound=outbound,
+            channel_of=channel_of,
+            clock=clock,
+            free_disk=lambda: 0,
+            min_free_disk=1,
+        )
         status = Status(
             store=store,
             engine=engine,
             channels=[web],
             agents=residents,
+            notices=notices.open,
             sandboxes=list,
             memory_of=lambda _pid: 64 << 20,
             storage=lambda: STORAGE,
@@ -225,14 +234,7 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             sessions=Sessions(
                 store=store, clock=clock, new_id=counting_id, admin_digest=digest(ADMIN)
             ),
-            notices=Notices(
-                store=store,
-                outbound=outbound,
-                channel_of=channel_of,
-                clock=clock,
-                free_disk=lambda: 0,
-                min_free_disk=1,
-            ),
+            notices=notices,
             forgetting=Forgetting(
                 store=store,
                 engine=engine,

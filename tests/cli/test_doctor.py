@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import socket
 import stat
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from hallporter.sandboxes import leftovers
-from tests.cli.command import Done, hallporter
+from tests.cli.command import COMMAND, PATIENCE, Done, hallporter
 from tests.journeys.host import running, settings
 
 
@@ -78,6 +79,59 @@ async def test_a_damaged_database_is_told(home: Path) -> None:
     (found,) = [one for one in about(done, "database") if one["level"] == "problem"]
     assert done.code == 1
     assert "restore a backup" in found["do"]
+
+
+async def on_a_full_disk(tmp_path: Path, first: str) -> Done:
+    """`doctor` in a home on a disk of 3 MiB that is full, after `first` was run with room."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    home = f"{disk}/home"
+    command = shlex.join([*COMMAND, "--home", home])
+    script = f"{first.format(command)}; cat /dev/zero >{disk}/ballast; {command} doctor --json"
+    words = ["bwrap", "--dev-bind", "/", "/", "--size", str(3 << 20), "--tmpfs", str(disk)]
+    process = await asyncio.create_subprocess_exec(
+        *words, "sh", "-c", script, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(PATIENCE):
+        out, err = await process.communicate()
+    assert process.returncode is not None
+    return Done(code=process.returncode, out=out.decode(), err=err.decode())
+
+
+async def test_a_full_disk_is_named_as_the_cause(tmp_path: Path) -> None:
+    done = await on_a_full_disk(tmp_path, "{} status >/dev/null")
+    (disk,) = about(done, "disk")
+    (opened,) = about(done, "database")
+    assert done.code == 1
+    assert disk["what"] == "the home's disk is full: messages cannot be stored"
+    assert "make room" in disk["do"]
+    assert "the disk is full" in opened["what"]
+    assert about(done, "clock")[0]["level"] == "ok"
+    assert about(done, "port")
+    assert [one["what"] for one in about(done, "host")] == [
+        "sandboxes and agents were not looked at"
+    ]
+
+
+async def test_a_home_that_cannot_be_made_on_a_full_disk_says_so(tmp_path: Path) -> None:
+    done = await on_a_full_disk(tmp_path, "true")
+    assert done.code == 1
+    assert about(done, "host")[0]["what"] == (
+        f"the disk is full: make room where {tmp_path}/disk/home lies"
+    )
+
+
+async def test_a_finding_in_several_lines_stays_under_its_mark(home: Path) -> None:
+    await hallporter(home, "status")
+    database = home / "hallporter.db"
+    content = bytearray(database.read_bytes())
+    content[-4096:] = bytes(4096)
+    database.write_bytes(content)
+    done = await hallporter(home, "doctor")
+    _, _, told = done.out.partition("PROBLEM database: ")
+    lines = told.partition("\nok ")[0].splitlines()
+    assert len(lines) > 2
+    assert all(line.startswith(" " * 10) for line in lines[1:])
 
 
 async def test_a_home_that_is_no_folder_is_told(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ def judge_disk(storage: Storage, *, least: int | None) -> list[Finding]:
     """`least` is what the settings want to be left, None when they do not care."""
     free = f"{storage.free // _MIB} MiB are free on the home's disk"
     do = "make room there, or move the home to a larger disk"
+    if storage.free < _MIB:
+        return [problem("disk", "the home's disk is full: messages cannot be stored", do)]
     if storage.free < _HARDLY_ANY:
         return [problem("disk", f"only {free}: messages may soon be refused", do)]
     if least is not None and storage.free < least:
@@ -61,11 +63,11 @@ def judge_errors(home: Home, storage: Storage) -> list[Finding]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockFacts:
-    """`file_time` is what the home's file system stamps; `jumped` is by how much the clock was
-    set since the host began."""
+    """`file_time` is what the home's file system stamps, None when it takes no file; `jumped` is
+    by how much the clock was set since the host began."""
 
     now: datetime
-    file_time: datetime
+    file_time: datetime | None
     jumped: timedelta
     zone: str
     is_zone_set: bool
@@ -100,7 +102,7 @@ def look_at_clock(
 
 def judge_clock(facts: ClockFacts) -> list[Finding]:
     found = []
-    off = facts.file_time - facts.now
+    off = timedelta(0) if facts.file_time is None else facts.file_time - facts.now
     mend = "set it: timedatectl set-ntp true"
     if facts.now < _EPOCH:
         found.append(problem("clock", f"the clock says {facts.now:%Y-%m-%d}: it is wrong", mend))
@@ -117,8 +119,11 @@ def judge_clock(facts: ClockFacts) -> list[Finding]:
     return found or [good("clock", f"{facts.now:%Y-%m-%d %H:%M:%S} UTC, zone {facts.zone}")]
 
 
-def _file_time(folder: Path) -> datetime:
-    number, name = tempfile.mkstemp(dir=folder, prefix="clock-")
+def _file_time(folder: Path) -> datetime | None:
+    try:
+        number, name = tempfile.mkstemp(dir=folder, prefix="clock-")
+    except OSError:  # no room, no folder, no right: told by those who look at these
+        return None
     try:
         return datetime.fromtimestamp(os.fstat(number).st_mtime, UTC)
     finally:

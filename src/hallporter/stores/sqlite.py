@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import structlog
 
-from hallporter.domain.errors import ConflictError, StoreRefusedError, StoreUnavailableError
+from hallporter.domain.disk import needing_room
+from hallporter.domain.errors import DiskError, StoreRefusedError, StoreUnavailableError
 from hallporter.stores import migrations, queries
 from hallporter.stores.columns import time_in
+from hallporter.stores.refusals import disk_trouble, translated
 from hallporter.stores.transaction import SqlTx
 
 if TYPE_CHECKING:
@@ -122,7 +124,7 @@ class SqliteStore:
             connection.execute("BEGIN")
             return fn(SqlTx(_runner(connection)))
         except sqlite3.Error as error:
-            raise _translated(error) from error
+            raise translated(error) from error
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -161,7 +163,7 @@ def _commit(connection: sqlite3.Connection, batch: Sequence[_Job]) -> Sequence[_
         if connection.in_transaction:
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
-        failure = _translated(error)
+        failure = translated(error)
         log.warning("store.write_failed", error=str(error), closures=len(batch))
         return [_Result(job, error=failure) for job in batch]
     return results
@@ -175,10 +177,12 @@ def _run_one(connection: sqlite3.Connection, job: _Job) -> _Result:
     except Exception as error:  # a closure's failure belongs to whoever handed it in
         # A full disk or an I/O error rolls the whole transaction back, not just this savepoint.
         if not connection.in_transaction:
+            if isinstance(error, sqlite3.Error):
+                raise
             raise sqlite3.OperationalError(str(error)) from error
         connection.execute("ROLLBACK TO one")
         connection.execute("RELEASE one")
-        told = _translated(error) if isinstance(error, sqlite3.Error) else error
+        told = translated(error) if isinstance(error, sqlite3.Error) else error
         return _Result(job, error=told)
     connection.execute("RELEASE one")
     return _Result(job, value=value, afterwards=tx.afterwards)
@@ -223,12 +227,6 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _translated(error: Exception) -> Exception:
-    if isinstance(error, sqlite3.IntegrityError):
-        return ConflictError(f"the database refused the write: {error}")
-    return StoreUnavailableError(f"the database did not take the write: {error}")
-
-
 @contextlib.asynccontextmanager
 async def open_store(
     path: Path, clock: Clock, schema: Sequence[Migration] | None = None
@@ -251,7 +249,8 @@ def _prepare(
 ) -> tuple[sqlite3.Connection, Upgrade | None]:
     is_new = not path.exists()
     if is_new:
-        path.touch(mode=0o600)
+        with needing_room(path):
+            path.touch(mode=0o600)
     try:
         with contextlib.ExitStack() as unless_it_works:
             connection = _connect(path)
@@ -263,8 +262,10 @@ def _prepare(
             return connection, upgrade
     except sqlite3.OperationalError as error:
         # Locked by someone, no room, no permission: the file itself is not to blame.
-        message = f"the database {path} cannot be opened: {error}"
-        raise StoreUnavailableError(message, path=str(path)) from error
+        why = disk_trouble(error)
+        message = f"the database {path} cannot be opened: {why or error}"
+        refusal = DiskError if why else StoreUnavailableError
+        raise refusal(message, path=str(path)) from error
     except sqlite3.DatabaseError as error:
         raise _damaged(path, str(error)) from error
 
