@@ -228,6 +228,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             starts=Starts(
                 groups=groups,
                 agent_of=agent_of,
+                where_to_change=loaded.where_to_change,
                 by_kind=_by_kind(agents),
                 sandboxes=stock,
                 equipment=equipment,
@@ -342,6 +343,7 @@ def terms_of(loaded: Loaded) -> Terms:
         is_zone_set=loaded.origins["host.timezone"].source is not Source.DEFAULT,
         least_free=settings.host.min_free_disk,
         most_logs=settings.logs.max_size * (settings.logs.keep + 1),
+        folders=loaded.named_folders(),
     )
 
 
@@ -386,6 +388,6 @@ def _by_kind(agents: SandboxedAgents) -> Callable[[str], Agent]:
             return agents
         known = " or ".join(f"'{one}'" for one in _PROGRAM_KINDS)
         message = f"agents of kind '{kind}' are not part of this version: use {known}"
-        raise AgentRefusedError(message, kind=kind)
+        raise AgentRefusedError(message, kind=kind, setting="kind")
 
     return host_of

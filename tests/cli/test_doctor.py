@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shlex
 import socket
+import sqlite3
 import stat
 from pathlib import Path
 from typing import Any
@@ -124,8 +126,11 @@ async def test_a_home_that_cannot_be_made_on_a_full_disk_says_so(tmp_path: Path)
 async def test_a_finding_in_several_lines_stays_under_its_mark(home: Path) -> None:
     await hallporter(home, "status")
     database = home / "hallporter.db"
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        find = "SELECT rootpage FROM sqlite_master WHERE name = 'messages'"
+        ((page,),) = connection.execute(find).fetchall()
     content = bytearray(database.read_bytes())
-    content[-4096:] = bytes(4096)
+    content[(page - 1) * 4096 : page * 4096] = bytes(4096)
     database.write_bytes(content)
     done = await hallporter(home, "doctor")
     _, _, told = done.out.partition("PROBLEM database: ")
@@ -163,6 +168,7 @@ async def test_a_taken_port_and_a_broken_agent_are_told(home: Path) -> None:
     assert done.code == 1
     assert "taken by another program" in taken["what"]
     assert "the program gone is not there" in agent["what"]
+    assert "command in [agent] of hallporter.toml" in agent["do"]
 
 
 async def test_a_kind_of_agent_that_is_not_there_is_told(home: Path) -> None:
@@ -171,6 +177,20 @@ async def test_a_kind_of_agent_that_is_not_there_is_told(home: Path) -> None:
     (agent,) = about(done, "agents")
     assert done.code == 1
     assert "not part of this version" in agent["what"]
+    assert "kind in [agent] of hallporter.toml" in agent["do"]
+
+
+async def test_settings_for_nobody_are_told(home: Path) -> None:
+    settings(home, f"[host]\nport = {free_port()}\n[groups.nosuch.agent]\nmemory = '64m'\n")
+    done = await hallporter(home, "doctor", "--json")
+    told = [one["what"] for one in about(done, "settings") if one["level"] == "warning"]
+    values = {one["key"]: one["value"] for one in done.json["settings"]}
+    assert done.code == 0
+    assert told == [
+        "groups.nosuch.agent from hallporter.toml has no effect: no group has this folder"
+    ]
+    assert values["groups.nosuch.agent.memory"] == "64m"
+    assert values["store.url"] == "sqlite:///hallporter.db"
 
 
 async def test_stray_boxes_are_ended_while_no_host_runs(home: Path) -> None:

@@ -31,6 +31,7 @@ from hallporter.switchboard.status import Report, SandboxInfo
 from tests.fakes.clock import FakeClock
 from tests.switchboard.house import SETTINGS
 
+WHERE = "there: command in [agent] of hallporter.toml"
 PATIENCE = 30.0  # seconds: for a box on a busy machine
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -138,7 +139,13 @@ async def start(
             now=FakeClock().now(),
             timezone="UTC",
         )
-    return DryStart(folder="family", kind=settings.kind, trouble=seen.trouble, missing=seen.missing)
+    return DryStart(
+        folder="family",
+        kind=settings.kind,
+        trouble=seen.trouble,
+        missing=seen.missing,
+        where_to_change=WHERE,
+    )
 
 
 async def test_the_demo_agent_can_start(home: Home, sandbox: Sandbox) -> None:
@@ -162,7 +169,7 @@ async def test_a_missing_program_is_told(home: Home, sandbox: Sandbox) -> None:
     (found,) = boxes.judge_agents([seen])
     assert found.is_wrong
     assert "the program no-such-program is not there" in found.what
-    assert "groups set family" in found.do
+    assert found.do == f"mend what it says, or change it {WHERE}"
 
 
 async def test_a_program_without_its_interpreter_is_told(home: Home, sandbox: Sandbox) -> None:
@@ -181,12 +188,13 @@ async def test_a_path_in_the_command_that_is_not_there_is_told(
     (found,) = boxes.judge_agents([seen])
     assert found.level is Level.WARNING
     assert "names /nowhere/agent.py" in found.what
+    assert found.do.endswith(WHERE)
 
 
 async def test_settings_that_no_start_survives_are_told(home: Home, sandbox: Sandbox) -> None:
     with pytest.raises((AgentRefusedError, AgentFailedError)) as refused:
         await start(home, sandbox, command("cat", str(home.path)))
-    (found,) = boxes.judge_agents([boxes.refused("family", refused.value)])
+    (found,) = boxes.judge_agents([boxes.refused("family", refused.value, WHERE)])
     assert found.is_wrong
     assert "the whole home lies in it" in found.what
 

@@ -158,6 +158,12 @@ def test_the_settings_page_has_every_key_with_its_default(table: str, title: str
         assert keys[name].kind.read(value) == keys[name].default, name
 
 
+def test_the_settings_page_says_what_has_no_effect_yet() -> None:
+    page = (DOCS / "settings.md").read_text("utf-8")
+    told = re.findall(r"^\| `(\w+)` \|.*No effect yet", page, re.MULTILINE)
+    assert set(told) == {name for keys in TABLES.values() for name in keys if keys[name].moot}
+
+
 def test_the_settings_page_has_every_variable_and_what_it_means() -> None:
     rows = re.findall(
         r"^\| `([A-Z_]+)` \| `([a-z_.]+)`", section(DOCS / "settings.md", "Variables"), re.MULTILINE

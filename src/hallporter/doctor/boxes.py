@@ -51,11 +51,12 @@ class DryStart:
     sandbox: str = ""
     trouble: str = ""
     missing: tuple[str, ...] = ()  # paths in its command that are not there inside
+    where_to_change: str = ""  # the setting that decides; completes "change it …"
     is_network_moot: bool = False
 
 
-def refused(folder: str, error: HallporterError) -> DryStart:
-    return DryStart(folder=folder, trouble=error.message)
+def refused(folder: str, error: HallporterError, where_to_change: str) -> DryStart:
+    return DryStart(folder=folder, trouble=error.message, where_to_change=where_to_change)
 
 
 def judge_agents(starts: Iterable[DryStart]) -> list[Finding]:
@@ -65,10 +66,14 @@ def judge_agents(starts: Iterable[DryStart]) -> list[Finding]:
 def _judge_start(start: DryStart) -> list[Finding]:
     whose = f"the agent of '{start.folder}'"
     if start.trouble:
-        do = f"mend what it says, or change it: hallporter groups set {start.folder}"
+        do = f"mend what it says, or change it {start.where_to_change}"
         return [problem("agents", f"{whose} cannot start: {start.trouble}", do)]
     found = [
-        warn("agents", f"{whose} names {path}, which is not there", "make it, or mend its command")
+        warn(
+            "agents",
+            f"{whose} names {path}, which is not there",
+            f"make it, or change its command {start.where_to_change}",
+        )
         for path in start.missing
     ]
     if start.is_network_moot:

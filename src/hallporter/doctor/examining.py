@@ -14,7 +14,7 @@ from hallporter.domain.finding import Examination, Finding, good, problem
 from hallporter.home import installation, read_holder
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -38,6 +38,7 @@ class Terms:
     is_zone_set: bool
     least_free: int | None  # bytes
     most_logs: int  # bytes
+    folders: Mapping[str, str]  # that have settings of their own, and where these stand
 
 
 class Doctor:
@@ -87,7 +88,9 @@ class Doctor:
         url = await asyncio.to_thread(_url_of, self._home)
         found = await asyncio.to_thread(self._look_at_files, self._clock.now(), url)
         found += boxes.judge_sandboxes(await self._starts.probe())
-        found += boxes.judge_agents(await self._starts.all())
+        starts = await self._starts.all()
+        found += boxes.judge_agents(starts)
+        found += preferences.judge_folders(self._terms.folders, [one.folder for one in starts])
         # Seen twice, with time between: a box that is just being made is nobody's for a moment.
         left &= await asyncio.to_thread(self._left)
         found += boxes.judge_left(left, is_serving=bool(url))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hallporter.domain.finding import Finding, good, problem, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 ABOUT = "settings"
 
@@ -16,6 +20,20 @@ class Reading:
     warnings: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()  # keys that a running host does not follow yet
     broken: tuple[str, ...] = ()
+
+
+def judge_folders(named: Mapping[str, str], registered: Iterable[str]) -> list[Finding]:
+    """`named` are the folders that have settings of their own, and where these stand."""
+    there = {folder.casefold() for folder in registered}
+    return [
+        warn(
+            ABOUT,
+            f"groups.{folder}.agent from {origin} has no effect: no group has this folder",
+            f"mend the name, or register it: hallporter groups add CHAT --folder {folder}",
+        )
+        for folder, origin in named.items()
+        if folder.casefold() not in there
+    ]
 
 
 def judge(reading: Reading) -> list[Finding]:
