@@ -127,7 +127,7 @@ async def test_a_finding_in_several_lines_stays_under_its_mark(home: Path) -> No
     await hallporter(home, "status")
     database = home / "hallporter.db"
     with contextlib.closing(sqlite3.connect(database)) as connection:
-        find = "SELECT rootpage FROM sqlite_master WHERE name = 'messages'"
+        find = "SELECT rootpage FROM sqlite_master WHERE type = 'index' LIMIT 1"
         ((page,),) = connection.execute(find).fetchall()
     content = bytearray(database.read_bytes())
     content[(page - 1) * 4096 : page * 4096] = bytes(4096)
