@@ -53,7 +53,7 @@ def test_a_fate_is_a_story() -> None:
         "m_1 in web:main: answered",
         "",
         "  Ann said, 2026-02-19 10:00:01 UTC:",
-        "    “hello [2Jthere”",
+        "    “hello \ufffd[2Jthere”",
         "",
         "    +0.0 s  stored",
         "    +1.5 s  woke the chat (main)",

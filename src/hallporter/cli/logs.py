@@ -11,6 +11,7 @@ import typer
 
 from hallporter.cli import logbook, screen
 from hallporter.cli.shell import AsJson, shell_of
+from hallporter.domain.terminal import escaped_json
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -68,7 +69,8 @@ def show_logs(
 
 
 def _show(entry: logbook.Entry, *, as_json: bool) -> None:
-    screen.show(json.dumps(entry, ensure_ascii=False) if as_json else logbook.line_of(entry))
+    told = json.dumps(entry, ensure_ascii=False)
+    screen.show(escaped_json(told) if as_json else logbook.line_of(entry))
     sys.stdout.flush()
 
 
