@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from hallporter.domain.errors import ConflictError, InvalidSettingsError
-from hallporter.domain.ids import Folder
 from hallporter.home import (
     Holder,
     Home,
@@ -60,13 +59,10 @@ def test_opening_a_home_again_changes_nothing_in_it(home: Home) -> None:
 
 
 def test_the_folders_keep_the_documents_names(home: Home) -> None:
-    family = Folder("family")
     assert home.toml == home.path / "hallporter.toml"
     assert home.dotenv == home.path / ".env"
     assert home.database == home.path / "hallporter.db"
-    assert home.group_dir(family) == home.path / "groups/family"
-    assert home.ipc_dir(family) == home.path / "data/ipc/family"
-    assert home.session_dir(family) == home.path / "data/sessions/family"
+    assert home.groups_dir == home.path / "groups"
     assert home.claims_dir == home.path / "data/claims"
     assert home.log_file == home.path / "logs/hallporter.log"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import json
 import os
@@ -14,14 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hallporter.domain.disk import needing_room
-from hallporter.domain.errors import ConflictError, InvalidSettingsError, RefusedError
-from hallporter.removal import remove
+from hallporter.domain.errors import ConflictError, InvalidSettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
-
-    from hallporter.domain.ids import Folder
 
 _PRIVATE = 0o700
 _PRIVATE_FILE = 0o600
@@ -77,31 +73,6 @@ class Home:
     @property
     def run_dir(self) -> Path:
         return self.path / "run"
-
-    async def purge(self, folder: Folder) -> None:
-        """Remove all that a group has kept here; its messages are in the store.
-
-        Raises `RefusedError` when something cannot be removed; trying again is harmless.
-        """
-        kept = (self.group_dir(folder), self.ipc_dir(folder), self.session_dir(folder))
-        for path in kept:
-            try:
-                await asyncio.to_thread(remove, path)
-            except OSError as error:
-                message = (
-                    f"{path} cannot be removed: {error.strerror} ({error.filename}); the group is"
-                    " kept: mend that, and remove it again"
-                )
-                raise RefusedError(message, folder=folder) from error
-
-    def group_dir(self, folder: Folder) -> Path:
-        return self.groups_dir / folder
-
-    def ipc_dir(self, folder: Folder) -> Path:
-        return self.path / "data" / "ipc" / folder
-
-    def session_dir(self, folder: Folder) -> Path:
-        return self.path / "data" / "sessions" / folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,7 @@ from hallporter.switchboard.notices import Notices
 from hallporter.switchboard.outbound import Outbound
 from hallporter.switchboard.retention import Sweep
 from hallporter.switchboard.rounds import Rounds
+from hallporter.switchboard.scrubbing import Scrubbing
 from hallporter.switchboard.sessions import Sessions
 from hallporter.switchboard.slash_lines import SlashLines
 from hallporter.switchboard.status import Status
@@ -242,8 +243,17 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
         if store.upgrade is not None:
             await notices.migrated(store.upgrade.schema, store.upgrade.copy.name)
         belongings = Belongings(home.path)
-        await belongings.destroy()  # of a forgetting that was cut short
-        metrics = Metrics()
+        scrubbing = Scrubbing(store=store, clock=clock)
+        forgetting = Forgetting(
+            store=store,
+            engine=engine,
+            feed=feed,
+            clock=clock,
+            evict=agents.evict,
+            belongings=belongings,
+            scrubbing=scrubbing,
+        )
+        await forgetting.resume()
         admin_digest = digest(admin_token(home))
         sessions = Sessions(store=store, clock=clock, new_id=new_id, admin_digest=admin_digest)
         desk = Desk(
@@ -253,16 +263,9 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             tokens=Tokens(store=store, clock=clock, new_id=new_id),
             sessions=sessions,
             notices=notices,
-            forgetting=Forgetting(
-                store=store,
-                engine=engine,
-                feed=feed,
-                clock=clock,
-                evict=agents.evict,
-                belongings=belongings,
-            ),
+            forgetting=forgetting,
             status=status,
-            metrics=metrics,
+            metrics=Metrics(),
             feed=feed,
             clock=clock,
             new_id=new_id,
@@ -270,7 +273,6 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             channel_of=channel_of,
             kind_of=kind_of,
             dismiss=dismiss,
-            purge=home.purge,
             assistant_name=name,
             examine=doctor.examine,
             mend=doctor.mend,
@@ -302,7 +304,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             intake=intake,
             groups=groups,
             status=status,
-            metrics=metrics,
+            metrics=desk.metrics,
             rounds=Rounds(
                 look=notices.look,
                 sweep=Sweep(
@@ -311,6 +313,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
                     retention=_retention(settings),
                     logs=belongings,
                     notices=notices,
+                    scrubbing=scrubbing,
                 ).run_if_due,
                 feed=feed,
                 clock=clock,

@@ -30,6 +30,7 @@ from hallporter.switchboard.groups import Groups
 from hallporter.switchboard.intake import Intake
 from hallporter.switchboard.notices import Notices
 from hallporter.switchboard.outbound import Outbound
+from hallporter.switchboard.scrubbing import Scrubbing
 from hallporter.switchboard.sessions import Sessions
 from hallporter.switchboard.slash_lines import SlashLines
 from hallporter.switchboard.status import LiveAgentInfo, Status, Storage
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from hallporter.domain.group import Group
-    from hallporter.domain.ids import Folder
     from hallporter.ports import Channel
     from hallporter.switchboard.clerk import Opened
 
@@ -66,6 +66,19 @@ class Residents:
         return self.agents
 
 
+class StuckBelongings(Belongings):
+    """A home in which some things cannot be removed at once."""
+
+    def __init__(self, home: Path, stuck: list[RefusedError]) -> None:
+        super().__init__(home)
+        self._stuck = stuck
+
+    async def destroy(self) -> int:
+        if self._stuck:
+            raise self._stuck.pop()
+        return await super().destroy()
+
+
 @dataclass(kw_only=True)
 class Front:
     """Everything a test may want to touch."""
@@ -79,9 +92,9 @@ class Front:
     clock: FakeClock
     web: WebChat
     residents: Residents
-    dismissed: list[str]
-    purged: list[str]
-    stuck: list[RefusedError]  # what the next purges meet
+    dismissed: list[str]  # of groups whose files stay
+    evicted: list[ChatId]
+    stuck: list[RefusedError]  # what the next removals of files meet
 
     def client(self, token: str = ADMIN, **headers: str) -> httpx.AsyncClient:
         if token:
@@ -132,7 +145,7 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
     other = FakeChannel()
     residents = Residents()
     dismissed: list[str] = []
-    purged: list[str] = []
+    evicted: list[ChatId] = []
     stuck: list[RefusedError] = []
 
     def channel_of(chat: ChatId) -> Channel | None:
@@ -162,13 +175,8 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
     async def mend() -> Examination:
         return Examination(findings=(good("home", "closed"),))
 
-    async def purge(folder: Folder) -> None:
-        if stuck:
-            raise stuck.pop()
-        purged.append(folder)
-
-    async def evict(_chat: ChatId) -> None:
-        """Nobody answers here."""
+    async def evict(chat: ChatId) -> None:
+        evicted.append(chat)
 
     async with open_store(path / "hallporter.db", clock) as store:
         engine = EmbeddedEngine(store=store, clock=clock, pool_size=lambda _pool: 5)
@@ -241,7 +249,8 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
                 feed=feed,
                 clock=clock,
                 evict=evict,
-                belongings=Belongings(path),
+                belongings=StuckBelongings(path, stuck),
+                scrubbing=Scrubbing(store=store, clock=clock),
             ),
             status=status,
             metrics=Metrics(),
@@ -252,7 +261,6 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             channel_of=channel_of,
             kind_of=lambda group: agent_of(group).kind,
             dismiss=dismiss,
-            purge=purge,
             assistant_name="Andy",
             examine=examine,
             mend=mend,
@@ -273,7 +281,7 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             web=web,
             residents=residents,
             dismissed=dismissed,
-            purged=purged,
+            evicted=evicted,
             stuck=stuck,
         )
 

@@ -186,12 +186,39 @@ async def test_forgetting_a_chat_of_a_running_host_stops_its_agent(tmp_path: Pat
     assert "nothing was removed" in gone.err
 
 
+@pytest.mark.parametrize("is_purge", [False, True])
+async def test_no_file_of_a_running_host_holds_what_was_forgotten(
+    tmp_path: Path, is_purge: bool
+) -> None:
+    words, home = "the-combination-is-1234", tmp_path / "home"
+
+    def holding() -> list[str]:
+        files = [path for path in home.rglob("*") if path.is_file()]
+        return [path.name for path in files if words.encode() in path.read_bytes()]
+
+    family = ("web:family", "--name", "Family", "--folder", "family", "--no-trigger")
+    async with running(home):
+        assert (await hallporter(home, "groups", "add", *family)).code == 0
+        told = await hallporter(home, "chat", "--chat", "web:family", "--once", words)
+        assert told.code == 0, told.err
+        assert "hallporter.db-wal" in holding()
+        if is_purge:
+            done = await hallporter(home, "groups", "remove", "family", "--purge")
+        else:
+            await hallporter(home, "groups", "remove", "family")
+            done = await hallporter(home, "forget", "web:family", "--yes")
+            assert "It has no group." in done.out
+        assert done.code == 0, done.err
+        assert holding() == []
+        assert not (home / "groups" / "family").exists()
+
+
 async def test_what_a_killed_forgetting_has_left_goes_at_the_next_start(tmp_path: Path) -> None:
-    left = tmp_path / "data" / "forgotten" / "0123" / "group" / "memory.md"
+    left = tmp_path / "groups" / ".forgotten-0123" / "memory.md"
     left.parent.mkdir(parents=True)
     left.write_text("a secret")
     assert (await hallporter(tmp_path, "status")).code == 0
-    assert not (tmp_path / "data" / "forgotten").exists()
+    assert not left.parent.exists()
 
 
 async def test_an_agent_that_cannot_start_is_a_notice_in_status_and_in_mains_chat(
@@ -219,8 +246,8 @@ async def test_a_migration_is_told_in_mains_chat_at_the_next_start(tmp_path: Pat
     await hallporter(home, "status")
     last = migrations.load("sqlite")[-1]
     with sqlite3.connect(home / "hallporter.db") as store:  # as an older version would have left it
-        store.execute("DROP TABLE notices")
-        store.execute("DROP TABLE removals")
+        store.execute("DROP TABLE left_folders")
+        store.execute("DROP TABLE owed_scrubs")
         store.execute("DELETE FROM schema_version WHERE number = ?", (last.number,))
     shown = await hallporter(home, "status", "--json")
     assert [notice["key"] for notice in shown.json["notices"]] == ["migrated"]

@@ -18,11 +18,12 @@ from hallporter.domain.errors import StoreUnavailableError
 from hallporter.domain.happening import TurnChanged
 from hallporter.domain.ids import ChatId, TurnId
 from hallporter.domain.removal import Reason, Removal, Retention, told
-from hallporter.stores.belongings import Belongings
+from hallporter.stores.belongings import Belongings, drop_old
 from hallporter.switchboard.notices import Notices
 from hallporter.switchboard.outbound import Outbound
 from hallporter.switchboard.retention import Sweep
 from hallporter.switchboard.rounds import Rounds
+from hallporter.switchboard.scrubbing import Scrubbing
 from tests.fakes.clock import FakeClock
 from tests.fakes.ids import counting_id
 from tests.switchboard.house import CHAT, House, open_house
@@ -65,6 +66,7 @@ async def keeper(tmp_path: Path) -> AsyncIterator[Keeper]:
             retention=NIGHTLY,
             logs=Belongings(tmp_path),
             notices=notices,
+            scrubbing=Scrubbing(store=house.store, clock=house.clock),
         )
         await house.register(trigger="@Andy")
         yield Keeper(house=house, home=tmp_path, sweep=sweep, notices=notices)
@@ -173,6 +175,37 @@ async def test_old_logs_go_and_links_lead_nowhere(keeper: Keeper) -> None:
     assert removal.counts["logs"] == 2
     assert not any(path.exists() for path in gone)
     assert all(path.exists() for path in stay)
+
+
+def test_a_log_that_is_gone_before_its_turn_comes_holds_up_nothing(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.log").touch()
+    dropping = drop_old(tmp_path, before=2e9)
+    first = next(dropping)
+    rotated = next(path for path in tmp_path.iterdir() if path.name != first)
+    rotated.unlink()
+    assert {first, rotated.name, *dropping} == {"0.log", "1.log", "2.log"}
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_nothing_of_what_was_swept_is_left_in_the_database_s_files(keeper: Keeper) -> None:
+    await talk(keeper.house, "the-combination-is-1234")
+    files = list(keeper.home.glob("hallporter.db*"))
+    assert any(b"the-combination" in path.read_bytes() for path in files)
+    keeper.house.clock.advance(31 * DAY)
+    await keeper.sweep.run_if_due()
+    assert not any(b"the-combination" in path.read_bytes() for path in files)
+
+
+async def test_what_failed_and_is_tried_again_by_itself_stays(keeper: Keeper) -> None:
+    house = keeper.house
+    message = await house.hear("@Andy do it")
+    (await house.agent.seated()).fail("no luck")
+    await house.settled(message, "failed")
+    await house.idle()
+    at_once = Retention(messages=timedelta(0), logs=None, hour=3, zone=UTC)
+    await replace(keeper.sweep, retention=at_once).run_if_due()
+    assert await texts(house) == ["@Andy do it"]
 
 
 async def test_the_rounds_look_every_minute_and_at_once_when_a_turn_fails(keeper: Keeper) -> None:

@@ -232,6 +232,7 @@ class FullStore:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.read = store.read
+        self.scrub = store.scrub
 
     async def write(self, fn: Callable[[Tx], T]) -> T:
         def no_room(tx: Tx) -> T:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hallporter.api.metrics import Metrics
     from hallporter.domain.finding import Examination
     from hallporter.domain.group import Group
-    from hallporter.domain.ids import ChatId, Folder, NewId
+    from hallporter.domain.ids import ChatId, NewId
     from hallporter.ports import Channel, Clock, Feed
     from hallporter.switchboard.forgetting import Forgetting
     from hallporter.switchboard.groups import Groups
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
     """`admin_digest` is the SHA-256 of the home's admin token; `dismiss` returns when nobody works
-    for a group any more, `purge` removes what it left in the home folder."""
+    for a group any more."""
 
     intake: Intake
     story: Story
@@ -49,7 +49,6 @@ class Desk:
     channel_of: Callable[[ChatId], Channel | None]
     kind_of: Callable[[Group], str]
     dismiss: Callable[[Group], Awaitable[None]]
-    purge: Callable[[Folder], Awaitable[None]]
     assistant_name: str
     examine: Callable[[], Awaitable[Examination]]
     mend: Callable[[], Awaitable[Examination]]

@@ -128,7 +128,13 @@ def forget(
     from hallporter.domain.removal import told
 
     screen.show(f"{chat} is forgotten: {told(forgotten['removed'])} removed.")
-    screen.show("The chat stays registered. Backups, and copies of the database, still hold it.")
+    stays = "The chat stays registered." if forgotten["is_registered"] else "It has no group."
+    screen.show(f"{stays} Backups, and copies of the database, still hold what was said.")
+    if not forgotten["is_scrubbed"]:
+        screen.note(
+            "The database's files may still hold words of it: another program reads the database,"
+            " or the disk is full. The host tries again every hour, and at its next start."
+        )
 
 
 def _told(manifest: Manifest) -> dict[str, object]:

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING
 
 from hallporter.domain.errors import InvalidRequestError, UnavailableError
 from hallporter.stores.manifest import (
+    ASIDE,
     DATABASE,
     FILES,
     MANIFEST,
@@ -278,6 +279,8 @@ def _trees(home: Path) -> Iterator[tuple[str, Path]]:
 def _add_tree(packing: _Packing, tree: str, top: Path) -> None:
     # Through open folders and never along links: agents write here.
     for path, folders, files, here in os.fwalk(top, follow_symlinks=False):
+        if path == str(top):
+            folders[:] = [name for name in folders if not name.startswith(ASIDE)]
         place = f"{tree}{path.removeprefix(str(top))}"
         packing.add_folder(place, os.fstat(here))
         for entry in sorted((*folders, *files)):

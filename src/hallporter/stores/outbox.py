@@ -72,10 +72,6 @@ class SqlOutbox:
             for row in self._run("outbox_of_message", message=message)
         ]
 
-    def remove_all(self, chat: ChatId) -> None:
-        self._run("outbox_remove_parts", chat=chat)
-        self._run("outbox_remove_all", chat=chat)
-
     def counts(self) -> Mapping[str, int]:
         return {row["state"]: row["count"] for row in self._run("outbox_counts")}
 

@@ -63,6 +63,16 @@ class SqlRemovals:
             self._run("drop_turn", turn=turn)
         return len(turns)
 
+    def owe_scrub(self, at: datetime) -> None:
+        self._run("scrub_owe", at=time_in(at))
+
+    def owed_scrub(self) -> int | None:
+        number: int | None = self._run("scrub_owed")[0]["number"]
+        return number
+
+    def scrubbed(self, number: int) -> None:
+        self._run("scrub_done", number=number)
+
 
 def _removal(row: Row) -> Removal:
     return Removal(

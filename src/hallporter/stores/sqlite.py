@@ -18,6 +18,7 @@ from hallporter.domain.errors import DiskError, StoreRefusedError, StoreUnavaila
 from hallporter.stores import migrations, queries
 from hallporter.stores.columns import time_in
 from hallporter.stores.refusals import disk_trouble, translated
+from hallporter.stores.scrubbing import scrub_files
 from hallporter.stores.transaction import SqlTx
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class SqliteStore:
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="store-reader")
         self._reading: list[sqlite3.Connection] = []
         self._is_closed = False
+        self._writing = threading.Lock()  # held during a commit, and while the files are scrubbed
 
     async def write(self, fn: Callable[[SqlTx], T]) -> T:
         """Durable when it returns: committed with `synchronous=FULL`."""
@@ -99,6 +101,12 @@ class SqliteStore:
         if self._is_closed:
             raise StoreUnavailableError("the store is closed")
         return await self._loop.run_in_executor(self._readers, self._read_one, fn)
+
+    async def scrub(self) -> bool:
+        """Rewrites the whole file; writes wait meanwhile, reads go on."""
+        if self._is_closed:
+            raise StoreUnavailableError("the store is closed")
+        return await self._loop.run_in_executor(None, self._scrub)
 
     def start(self) -> None:
         """Begin to take writes."""
@@ -129,6 +137,13 @@ class SqliteStore:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
 
+    def _scrub(self) -> bool:
+        try:
+            with self._writing, contextlib.closing(_connect(self._path)) as connection:
+                return scrub_files(connection)
+        except sqlite3.Error as error:
+            raise translated(error) from error
+
     def _write_all(self) -> None:
         try:
             while (job := self._jobs.get()) is not None:
@@ -143,7 +158,8 @@ class SqliteStore:
                         is_last = True
                         break
                     batch.append(more)
-                results = _commit(self._connection, batch)
+                with self._writing:
+                    results = _commit(self._connection, batch)
                 # The loop is gone when the process is being torn down: nobody waits any more.
                 with contextlib.suppress(RuntimeError):
                     self._loop.call_soon_threadsafe(_resolve, results)
