@@ -115,10 +115,12 @@ async def test_without_script_a_form_leads_back_to_its_chat(hall: Hall) -> None:
         page = await client.get("/?chat=web:reader")
         form = {"text": "hello", "csrf": csrf_in(page)}
         answer = await client.post("/chats/web:reader/say", data=form)
-        assert (answer.status_code, answer.headers["location"]) == (303, "/?chat=web%3Areader")
-        shown = (await client.get(answer.headers["location"])).text
+        place, _, mark = answer.headers["location"].partition("#")
+        assert (answer.status_code, place) == (303, "/?chat=web%3Areader")
+        shown = (await client.get(place)).text
         refused = await client.post("/chats/web:reader/say", data={**form, "text": " "})
     assert "<noscript>" in page.text
+    assert f'id="{mark}"' in shown
     assert '<p dir="auto">hello</p>' in shown
     assert refused.status_code == 400
     assert "say something" in refused.text

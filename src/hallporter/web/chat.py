@@ -110,7 +110,8 @@ class ChatPage:
             )
         )
         if wants_page(request):  # a browser without script has left the page for this answer
-            return RedirectResponse(f"/?chat={quote(chat, safe='')}", status_code=303)
+            place = f"/?chat={quote(chat, safe='')}#m-{accepted.message.id}"
+            return RedirectResponse(place, status_code=303)
         return JSONResponse({"id": accepted.message.id}, status_code=202)
 
     async def follow(self, request: Request, visitor: Visitor) -> Response:
