@@ -14,7 +14,7 @@ from hallporter.agents.workspace import Premises
 from hallporter.doctor import boxes
 from hallporter.doctor.boxes import DryStart
 from hallporter.doctor.examining import judge_rooms, mended, together
-from hallporter.domain.brief import AgentSettings, Fitness
+from hallporter.domain.brief import AgentSettings, Fitness, Limits
 from hallporter.domain.errors import AgentFailedError, AgentRefusedError
 from hallporter.domain.finding import Level, SweepBoxes, good, problem
 from hallporter.domain.group import Group
@@ -23,7 +23,7 @@ from hallporter.home import Home, installation, open_home
 from hallporter.ports import EngineHealth, Health, Sandbox
 from hallporter.sandboxes import leftovers
 from hallporter.sandboxes.bubblewrap import Bubblewrap
-from hallporter.sandboxes.cgroups import Fences, Hierarchy
+from hallporter.sandboxes.cgroups import Fences, Hierarchy, find
 from hallporter.sandboxes.machine import interpreter
 from hallporter.sandboxes.process import Process
 from hallporter.sandboxes.stock import Stock
@@ -241,6 +241,24 @@ async def test_a_box_of_an_earlier_host_is_found_and_ended(home: Home) -> None:
     assert found.fix == SweepBoxes()
     assert done.mended
     assert boxes.left_by_others(home, label, live=()) == frozenset()
+
+
+async def test_empty_control_groups_of_a_killed_host_are_found_and_removed(home: Home) -> None:
+    label = installation(home)
+    fences = Fences(find(), installation=label)  # none where the kernel gives us none
+    fences.put_up("old-fence", Limits(memory=64 << 20, pids=10))
+    names = boxes.left_by_others(home, label, live=())
+    stock = Stock([Bubblewrap(installation=label)], "auto")
+    await mended(boxes.judge_left(names, is_serving=False), sweep=stock.sweep)
+    assert names == ({"old-fence"} if find() else frozenset())
+    assert fences.names() == frozenset()
+
+
+def test_one_box_is_one_box() -> None:
+    (one,) = boxes.judge_left({"a"}, is_serving=False)
+    (two,) = boxes.judge_left({"a", "b"}, is_serving=False)
+    assert one.what == "1 box was left behind: a"
+    assert two.what == "2 boxes were left behind: a, b"
 
 
 def test_the_box_of_a_live_agent_is_not_left_behind(home: Home) -> None:

@@ -68,7 +68,7 @@ def test_requests_put_aside_are_told(tmp_path: Path) -> None:
     (found,) = machine.judge_errors(home, storage_of(home, home.database))
     assert good.level is Level.OK
     assert found.level is Level.WARNING
-    assert found.what.startswith("1 files in ")
+    assert found.what.startswith("1 file in ")
 
 
 def test_what_a_home_takes_is_counted_without_following_links(tmp_path: Path) -> None:

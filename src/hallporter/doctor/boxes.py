@@ -98,7 +98,9 @@ def left_by_others(home: Home, installation: str, live: Collection[str]) -> froz
 def judge_left(names: Collection[str], *, is_serving: bool) -> list[Finding]:
     if not names:
         return [good("boxes", "no box was left behind")]
-    what = f"{len(names)} boxes were left behind: {', '.join(sorted(names)[:5])}"
+    told = ", ".join(sorted(names)[:5])
+    count = "1 box was" if len(names) == 1 else f"{len(names)} boxes were"
+    what = f"{count} left behind: {told}"
     if is_serving:
         return [warn("boxes", what, "restart the host: it ends them before its first turn")]
     return [

@@ -54,7 +54,8 @@ def judge_logs(storage: Storage, *, most: int) -> list[Finding]:
 def judge_errors(home: Home, storage: Storage) -> list[Finding]:
     if not storage.errors:
         return [good("errors", "no request was put aside")]
-    what = f"{storage.errors} files in {home.errors_dir}: requests that could not be understood"
+    count = "1 file" if storage.errors == 1 else f"{storage.errors} files"
+    what = f"{count} in {home.errors_dir}: requests that could not be understood"
     return [warn("errors", what, "look at them, mend the agent that wrote them, delete them")]
 
 
