@@ -149,6 +149,13 @@ def test_everything_comes_back_as_it_was(source: Source, file: Path, into: Path)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+def test_what_is_about_to_be_forgotten_is_not_kept_in_a_backup(source: Source, file: Path) -> None:
+    leaving = source.home / "groups" / ".forgotten-0123" / "memory.md"
+    leaving.parent.mkdir()
+    leaving.write_text("a secret")
+    assert not [one.name for one in back_up(source, file).members if "forgotten" in one.name]
+
+
 def test_nothing_lies_beside_a_finished_backup(source: Source, file: Path) -> None:
     back_up(source, file)
     assert sorted(path.name for path in file.parent.iterdir()) == ["backup.tar.gz", "home"]
@@ -229,11 +236,47 @@ def test_a_damaged_database_is_refused_and_leaves_no_file(source: Source, file: 
 
 
 def test_an_old_backup_stays_until_the_new_one_is_whole(source: Source, file: Path) -> None:
-    file.write_text("the old one")
+    back_up(source, file)
+    old = file.read_bytes()
     source.database.write_bytes(b"not a database" * 1000)
     with pytest.raises(UnavailableError):
         back_up(source, file)
-    assert file.read_text() == "the old one"
+    assert file.read_bytes() == old
+
+
+def test_an_old_backup_is_replaced_also_one_that_is_not_whole(source: Source, file: Path) -> None:
+    file.touch()  # as a script does that wants a name of its own
+    back_up(source, file)
+    file.write_bytes(file.read_bytes()[:5000])
+    back_up(source, file)
+    read_backup(file, source.home.parent / "unpacked", report=quiet)
+
+
+def other_archive(file: Path) -> bytes:
+    with tarfile.open(file, "w:gz") as tar:
+        tar.addfile(tarfile.TarInfo("photos/"))
+    return file.read_bytes()
+
+
+@pytest.mark.parametrize("content", [b"my diary", b"\x1f\x8b\x08 not quite", None])
+def test_a_file_that_is_no_backup_is_not_overwritten_unless_forced(
+    source: Source, file: Path, content: bytes | None
+) -> None:
+    precious = other_archive(file) if content is None else content
+    file.write_bytes(precious)
+    with pytest.raises(
+        InvalidRequestError, match="is no backup: name another file, or say --force"
+    ):
+        back_up(source, file)
+    assert file.read_bytes() == precious
+    write_backup(file, source, version="9", made_at="then", report=quiet, is_forced=True)
+    read_backup(file, source.home.parent / "unpacked", report=quiet)
+
+
+def test_a_device_is_never_replaced(source: Source, file: Path) -> None:
+    os.mkfifo(file)
+    with pytest.raises(InvalidRequestError, match="a device or a pipe"):
+        write_backup(file, source, version="9", made_at="then", report=quiet, is_forced=True)
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ async def test_forgetting_a_chat_of_a_running_host_stops_its_agent(tmp_path: Pat
             await client.post("/api/chats/web:main/messages", json=body)
         await poll(lambda: agents(host))
         (home / "groups" / "main" / "memory.md").write_text("a secret")
-        done = await hallporter(home, "forget", "web:main")
+        done = await hallporter(home, "forget", "web:main", "--yes")
         assert done.code == 0, done.err
         assert done.out.startswith("web:main is forgotten: ")
         assert "1 turn" in done.out
@@ -181,9 +181,50 @@ async def test_forgetting_a_chat_of_a_running_host_stops_its_agent(tmp_path: Pat
             assert (await client.get("/api/messages/long/fate")).status_code == 404
         again = await hallporter(home, "chat", "--once", "hello")
         assert again.code == 0, again.err
-    gone = await hallporter(home, "forget", "web:nowhere")
+    gone = await hallporter(home, "forget", "web:nowhere", "--yes")
     assert (gone.code, gone.out) == (1, "")
     assert "nothing was removed" in gone.err
+
+
+async def test_nothing_is_forgotten_without_a_yes(tmp_path: Path) -> None:
+    memory = tmp_path / "groups" / "main" / "memory.md"
+    memory.parent.mkdir(parents=True)
+    memory.write_text("a secret")
+    refused = await hallporter(tmp_path, "forget", "web:main", stdin="y\n")
+    assert (refused.code, refused.out) == (1, "")
+    assert "say --yes to forget web:main" in refused.err
+    for answer, code in (("n", 1), ("y", 0)):
+        assert memory.exists()
+        shown = await at_a_terminal(tmp_path, "forget", "web:main", answer=answer, code=code)
+        assert "and its files, for good? [y/N]" in shown
+    assert not memory.exists()
+
+
+async def at_a_terminal(home: Path, *arguments: str, answer: str, code: int) -> str:
+    ours, theirs = pty.openpty()
+    process = await asyncio.create_subprocess_exec(
+        *(*COMMAND, "--home", str(home), *arguments),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "80"},
+    )
+    os.close(theirs)
+    os.write(ours, f"{answer}\n".encode())
+    shown = await asyncio.to_thread(read_all, ours)
+    async with asyncio.timeout(PATIENCE):
+        assert await process.wait() == code, shown
+    return shown
+
+
+async def test_a_file_that_is_no_backup_is_overwritten_by_force_only(tmp_path: Path) -> None:
+    file = tmp_path / "diary.txt"
+    file.write_text("dear diary")
+    refused = await hallporter(tmp_path / "home", "backup", str(file))
+    assert (refused.code, refused.out) == (1, "")
+    assert "is no backup" in refused.err
+    assert (await hallporter(tmp_path / "home", "backup", str(file), "--force")).code == 0
+    assert (await hallporter(tmp_path / "home", "backup", str(file))).code == 0
 
 
 @pytest.mark.parametrize("is_purge", [False, True])

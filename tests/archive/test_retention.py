@@ -249,5 +249,7 @@ def test_after_a_sweep_none_is_due_for_most_of_a_day_and_then_one_is(
 def test_counts_are_told_for_people() -> None:
     assert told({"messages": 1, "turns": 2, "files": 0}) == "1 message, 2 turns"
     assert told({"messages": 0}) == "nothing"
+    assert told({"sent_replies": 1, "sessions": 1, "logs": 1}) == "1 sent reply, 1 session, 1 log"
+    assert told({"sent_replies": 2}) == "2 sent replies"
     empty = Removal(at=FakeClock().now(), reason=Reason.FORGET, chat=ChatId("web:x"))
     assert empty.is_empty

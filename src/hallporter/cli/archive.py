@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 File = Annotated[Path, typer.Argument(help="Ends in .tar.gz by custom.", metavar="FILE")]
 
 
-def backup(context: typer.Context, *, file: File, as_json: AsJson = False) -> None:
+def backup(
+    context: typer.Context,
+    *,
+    file: File,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite a file that is no backup.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Write everything of the home into one file, also while the host runs."""
     from hallporter.clock import SystemClock
     from hallporter.home import open_home
@@ -37,6 +45,7 @@ def backup(context: typer.Context, *, file: File, as_json: AsJson = False) -> No
             Source(home=home.path, database=database),
             version=__version__,
             made_at=SystemClock().now().isoformat(),
+            is_forced=force,
             report=report,
         )
     told = {"file": str(file.absolute()), **_told(manifest), "left_out": dict(manifest.left_out)}
@@ -115,8 +124,8 @@ def forget(
     as_json: AsJson = False,
 ) -> None:
     """Remove a chat's texts, sessions and memory for good, and say how much that was."""
-    if not yes and sys.stdin.isatty():
-        typer.confirm(f"Remove all that was said in {chat}, and its files, for good?", abort=True)
+    if not yes:
+        _make_sure(chat)
 
     async def work(client: Client) -> Any:  # noqa: ANN401  JSON
         return (await client.post("/api/forget", {"chat": chat}))["data"]
@@ -135,6 +144,16 @@ def forget(
             "The database's files may still hold words of it: another program reads the database,"
             " or the disk is full. The host tries again every hour, and at its next start."
         )
+
+
+def _make_sure(chat: str) -> None:
+    """Asked before anything is looked at: there is no way back."""
+    from hallporter.domain.errors import RefusedError
+
+    if not sys.stdin.isatty():
+        raise RefusedError(f"what is forgotten cannot be had back: say --yes to forget {chat}")
+    if not typer.confirm(f"Remove all that was said in {chat}, and its files, for good?"):
+        raise RefusedError("nothing was removed")
 
 
 def _told(manifest: Manifest) -> dict[str, object]:

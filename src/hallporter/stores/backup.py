@@ -10,6 +10,7 @@ import sqlite3
 import stat
 import tarfile
 import tempfile
+import zlib
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import IO, TYPE_CHECKING
@@ -56,13 +57,19 @@ def write_backup(
     version: str,
     made_at: str,
     report: Callable[[int, int], None],
+    is_forced: bool = False,
 ) -> Manifest:
-    """`file` appears when it is whole, or not at all; `report` hears bytes done and in all.
+    """`file` appears when it is whole, or not at all; `report` hears bytes done and in all. What is
+    there is replaced if it is a backup; another file only when it `is_forced`.
 
     Raises `InvalidRequestError` or `UnavailableError`.
     """
     file = file.absolute()
     _check_place(file, source)
+    if not is_forced and not _is_replaceable(file):
+        raise InvalidRequestError(
+            f"{file} is there and is no backup: name another file, or say --force to overwrite it"
+        )
     part = file.with_name(f"{file.name}.part")
     snapshot = file.with_name(f"{file.name}.part.db")
     try:
@@ -122,6 +129,8 @@ def examine(database: Path) -> tuple[int, Mapping[str, int]]:
 def _check_place(file: Path, source: Source) -> None:
     if file.is_dir():
         raise InvalidRequestError(f"{file} is a folder: name a file in it")
+    if file.exists() and not file.is_file():
+        raise InvalidRequestError(f"{file} is a device or a pipe: name a file")
     if not file.parent.is_dir():
         raise InvalidRequestError(f"there is no folder {file.parent}: make it first")
     where = file.parent.resolve()
@@ -129,6 +138,18 @@ def _check_place(file: Path, source: Source) -> None:
         raise InvalidRequestError(f"{file} would be part of itself: name a file outside of it")
     if not source.database.exists():
         raise InvalidRequestError(f"there is no database {source.database}: nothing to back up")
+
+
+def _is_replaceable(file: Path) -> bool:
+    """Nothing, an empty file, or a backup, whole or not: each begins with the database."""
+    if not file.exists() or not file.stat().st_size:
+        return True
+    try:
+        with tarfile.open(file, "r|gz") as tar:
+            first = tar.next()
+    except (tarfile.TarError, zlib.error, EOFError, OSError):
+        return False
+    return first is not None and first.name == DATABASE
 
 
 class _Progress:
