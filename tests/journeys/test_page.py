@@ -207,6 +207,7 @@ async def test_without_script_one_can_still_talk(host: Host, browser: Browser) -
         await say(page, "hello")
         await expect(page).to_have_url(re.compile(r"/\?chat=web%3Amain#m-"))
         await expect(messages(page).first).to_contain_text("hello")
+        await expect(page.locator("noscript")).to_be_in_viewport()
         async with asyncio.timeout(PATIENCE):
             while len(await stored(host)) < 2:
                 await operator.get("/api/status")
