@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from hallporter.cli.doctor import _mended
 from hallporter.sandboxes import leftovers
 from tests.cli.command import COMMAND, PATIENCE, Done, hallporter
 from tests.journeys.host import running, settings
@@ -64,6 +65,13 @@ async def test_what_opening_mends_is_told_and_the_rest_waits_for_fix(home: Path)
     assert about(fixed, "home")[0]["mended"] == f"{home} has mode 0700 now"
     assert again.code == 0
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
+
+
+def test_what_changes_by_itself_was_not_mended_by_opening_the_home() -> None:
+    disk = {"about": "disk", "level": "warning", "what": "only 480 MiB are free", "mended": ""}
+    folder = {"about": "home", "level": "problem", "what": "run/ is missing", "mended": ""}
+    told = _mended([disk, folder], [{**disk, "what": "only 479 MiB are free"}])
+    assert [one["about"] for one in told] == ["home"]
 
 
 async def test_wrong_settings_are_told_one_by_one(home: Path) -> None:

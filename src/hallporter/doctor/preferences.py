@@ -37,7 +37,7 @@ def judge_folders(named: Mapping[str, str], registered: Iterable[str]) -> list[F
 
 
 def judge(reading: Reading) -> list[Finding]:
-    mend = "mend it there; docs/settings.md has every key"
+    mend = "mend it there, or take it out; docs/settings.md has every key"
     found = [
         problem(ABOUT, one, f"{mend}; the host does not start like this") for one in reading.broken
     ]
