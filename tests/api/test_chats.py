@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pytest
 
-from hallporter.domain.ids import TokenId
-from hallporter.domain.message import Message
+from hallporter.domain.ids import ChatId, TokenId
+from hallporter.domain.message import Inbound, Message
 from hallporter.domain.token import digest
 from tests.api.front import MAIN, Front
 
@@ -207,6 +208,23 @@ async def test_a_fate_tells_state_steps_replies_and_turn(front: Front) -> None:
     assert answered["turn"]["state"] == "answered"
     assert len(answered["replies"]) == 1
     assert reply["state"] == "pending"
+
+
+@pytest.mark.parametrize("id", ["a/b", "/", "x/fate", "50%/2?#"])
+async def test_a_network_s_id_may_have_any_characters_in_it(front: Front, id: str) -> None:
+    await front.register("fake:family", "family")
+    said = Inbound(
+        chat=ChatId("fake:family"),
+        ext_id=id,
+        sender="ada",
+        sender_name="Ada",
+        text="hello",
+        sent_at=front.clock.now(),
+    )
+    await front.desk.intake.accept(said)
+    async with front.client() as operator:
+        answer = await operator.get(f"/api/messages/{quote(id, safe='')}/fate")
+    assert (answer.status_code, answer.json()["message"]["text"]) == (200, "hello")
 
 
 async def test_a_fate_of_nothing_is_not_found(front: Front) -> None:

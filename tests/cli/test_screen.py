@@ -68,6 +68,26 @@ def test_a_story_tells_how_often_it_was_tried() -> None:
     assert story(fate(steps=[step, step]))[-1] == "  It was given to the agent 2 times."
 
 
+@pytest.mark.parametrize(
+    ("state", "told", "more"),
+    [
+        ("running", "cut short by the end of the host", {}),
+        ("queued", "queued", {}),
+        ("failed", "failed", {"retry_at": "2026-02-19T10:00:09.000Z"}),
+    ],
+)
+def test_nothing_runs_in_a_story_while_no_host_does(
+    state: str, told: str, more: dict[str, str]
+) -> None:
+    served = story(fate(state=state, **more))
+    unserved = story(fate(state=state, **more), is_served=False)
+    assert served[0] == f"m_1 in web:main: {state}"
+    assert unserved[0] == f"m_1 in web:main: {told}"
+    assert "No host runs now" not in served[-1]
+    assert unserved[-1].startswith("  No host runs now: it goes on when one is started")
+    assert story(fate(), is_served=False) == story(fate()), "what is over needs nobody"
+
+
 def test_a_long_text_is_cut_in_a_story() -> None:
     told = fate()
     told["message"] = {

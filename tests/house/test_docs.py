@@ -184,7 +184,7 @@ def test_the_api_page_has_every_endpoint() -> None:
         house.open_router,
     )
     served = {
-        f"{method} {route.path}"
+        f"{method} {route.path_format}"
         for router in routers
         for route in router.routes
         if isinstance(route, APIRoute)

@@ -180,7 +180,7 @@ async def follow(
 
 
 @router.get(
-    "/api/messages/{id}/fate",
+    "/api/messages/{id:path}/fate",  # a network's ids may have slashes in them
     summary="What became of a message",
     description="By our id or by the network's; `others` names further messages of that id.",
     responses={404: {"model": Problem}},

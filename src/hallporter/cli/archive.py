@@ -29,7 +29,7 @@ def backup(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write everything of the home into one file, also while the host runs."""
+    """Write everything of the home into one file. It works while the host runs, too."""
     from hallporter.clock import SystemClock
     from hallporter.home import open_home
     from hallporter.settings import environment, load
@@ -123,7 +123,7 @@ def forget(
     yes: Annotated[bool, typer.Option("--yes", help="Answer questions with yes.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Remove a chat's texts, sessions and memory for good, and say how much that was."""
+    """Remove all of a chat for good. Texts, sessions and memory go; how much that was is said."""
     if not yes:
         _make_sure(chat)
 

@@ -17,16 +17,21 @@ app = typer.Typer(
     help="Chats with a folder, a trigger and an agent of their own.", no_args_is_help=True
 )
 
-Folder = Annotated[str, typer.Argument(help="The group's folder.", show_default=False)]
+Folder = Annotated[
+    str, typer.Argument(help="The group's folder.", metavar="FOLDER", show_default=False)
+]
 Trigger = Annotated[
     str | None,
-    typer.Option(help="'@Word' at the start, or a regular expression.", show_default=False),
+    typer.Option(
+        help="'@Word' at the start, or a regular expression.", metavar="TRIGGER", show_default=False
+    ),
 ]
 Agent = Annotated[str | None, typer.Option(help="The kind of agent.", metavar="KIND")]
 Command = Annotated[
-    str | None, typer.Option(help="The program of the kind 'command', with its arguments.")
+    str | None,
+    typer.Option(help="The program of the kind 'command', with its arguments.", metavar="PROGRAM"),
 ]
-Sandbox = Annotated[str | None, typer.Option(help="The kind of sandbox.")]
+Sandbox = Annotated[str | None, typer.Option(help="The kind of sandbox.", metavar="KIND")]
 Main = Annotated[bool, typer.Option("--main", help="Make it the main group.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Answer questions with yes.")]
 
@@ -57,8 +62,12 @@ def add(
     context: typer.Context,
     *,
     chat: Annotated[str, typer.Argument(help="For example web:family.", metavar="CHAT_ID")],
-    name: Annotated[str, typer.Option(help="How people call it.", show_default=False)],
-    folder: Annotated[str, typer.Option(help="Its folder in the home.", show_default=False)],
+    name: Annotated[
+        str, typer.Option(help="How people call it.", metavar="NAME", show_default=False)
+    ],
+    folder: Annotated[
+        str, typer.Option(help="Its folder in the home.", metavar="FOLDER", show_default=False)
+    ],
     trigger: Trigger = None,
     no_trigger: Annotated[
         bool, typer.Option("--no-trigger", help="Every message wakes the agent.")
@@ -110,7 +119,7 @@ def change(
     context: typer.Context,
     *,
     folder: Folder,
-    name: Annotated[str | None, typer.Option(help="How people call it.")] = None,
+    name: Annotated[str | None, typer.Option(help="How people call it.", metavar="NAME")] = None,
     trigger: Trigger = None,
     trigger_needed: Annotated[
         bool | None,
