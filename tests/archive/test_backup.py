@@ -29,6 +29,7 @@ from hallporter.domain.errors import (
 )
 from hallporter.domain.ids import ChatId, MessageId
 from hallporter.domain.message import Kind, Message
+from hallporter.removal import remove
 from hallporter.stores.backup import Source, write_backup
 from hallporter.stores.manifest import (
     Manifest,
@@ -48,6 +49,7 @@ from hallporter.stores.restore import (
 from hallporter.stores.sqlite import open_store
 from tests.fakes.clock import START, FakeClock
 from tests.fakes.ids import counting_id
+from tests.test_removal import dig
 
 if TYPE_CHECKING:
     from hallporter.books import Tx
@@ -215,6 +217,20 @@ def test_what_is_no_file_or_leads_away_is_left_out_and_named(
     }
     read_backup(file, into, report=quiet)
     assert (into / "groups/main/folder").readlink() == Path("bin")
+
+
+def test_no_depth_of_folders_holds_a_backup_or_a_restore_up(source: Source, file: Path) -> None:
+    dig(source.home / "groups/main/deep", 3000)
+    manifest = back_up(source, file)
+    [(name, why)] = manifest.left_out.items()
+    assert name.startswith("groups/main/deep/d/d/")
+    assert why == "more than 100 folders deep"
+    into = source.home / "run" / "restoring"
+    read_backup(file, into, report=quiet)
+    aside = put_in_place(into, source.home, database=source.database, stamp="now").home
+    assert aside is not None
+    assert (source.home / "groups/main/CLAUDE.md").read_text() == "remember the milk"
+    remove(aside / "groups")  # pytest could not
 
 
 def test_a_tree_that_the_operator_has_put_elsewhere_is_taken(

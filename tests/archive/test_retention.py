@@ -18,6 +18,7 @@ from hallporter.domain.errors import StoreUnavailableError
 from hallporter.domain.happening import TurnChanged
 from hallporter.domain.ids import ChatId, TurnId
 from hallporter.domain.removal import Reason, Removal, Retention, told
+from hallporter.removal import remove
 from hallporter.stores.belongings import Belongings, drop_old
 from hallporter.switchboard.notices import Notices
 from hallporter.switchboard.outbound import Outbound
@@ -27,6 +28,7 @@ from hallporter.switchboard.scrubbing import Scrubbing
 from tests.fakes.clock import FakeClock
 from tests.fakes.ids import counting_id
 from tests.switchboard.house import CHAT, House, open_house
+from tests.test_removal import dig
 
 NIGHTLY = Retention(
     messages=timedelta(days=30), logs=timedelta(days=7), hour=3, zone=ZoneInfo("UTC")
@@ -186,6 +188,13 @@ def test_a_log_that_is_gone_before_its_turn_comes_holds_up_nothing(tmp_path: Pat
     rotated.unlink()
     assert {first, rotated.name, *dropping} == {"0.log", "1.log", "2.log"}
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_depth_of_folders_holds_up_the_sweep_of_logs(tmp_path: Path) -> None:
+    dig(tmp_path / "deep", 3000)
+    (tmp_path / "a.log").touch()
+    assert list(drop_old(tmp_path, before=2e9)) == ["a.log"]
+    remove(tmp_path / "deep")  # pytest could not
 
 
 async def test_nothing_of_what_was_swept_is_left_in_the_database_s_files(keeper: Keeper) -> None:

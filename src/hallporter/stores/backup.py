@@ -19,6 +19,7 @@ from hallporter.domain.errors import InvalidRequestError, UnavailableError
 from hallporter.stores.manifest import (
     ASIDE,
     DATABASE,
+    DEEPEST,
     FILES,
     MANIFEST,
     TREES,
@@ -172,7 +173,7 @@ def _estimate(source: Source) -> int:
     # The database is gone through twice: taken, then packed.
     size = 2 * source.database.stat().st_size
     for _, top in _trees(source.home):
-        for _, _, files, here in os.fwalk(top, follow_symlinks=False):
+        for _, _, files, here in _walk(top):
             for name in files:
                 with contextlib.suppress(OSError):
                     size += os.stat(name, dir_fd=here, follow_symlinks=False).st_size
@@ -298,11 +299,8 @@ def _trees(home: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _add_tree(packing: _Packing, tree: str, top: Path) -> None:
-    # Through open folders and never along links: agents write here.
-    for path, folders, files, here in os.fwalk(top, follow_symlinks=False):
-        if path == str(top):
-            folders[:] = [name for name in folders if not name.startswith(ASIDE)]
-        place = f"{tree}{path.removeprefix(str(top))}"
+    for where, folders, files, here in _walk(top):
+        place = f"{tree}{where}"
         packing.add_folder(place, os.fstat(here))
         for entry in sorted((*folders, *files)):
             name = f"{place}/{entry}"
@@ -315,6 +313,19 @@ def _add_tree(packing: _Packing, tree: str, top: Path) -> None:
                 packing.add_link(name, target, found)
             elif not stat.S_ISDIR(found.st_mode):
                 packing.add_file(name, entry, here)
+            elif where.count("/") == DEEPEST:
+                packing.left_out[name] = f"more than {DEEPEST} folders deep"
+
+
+def _walk(top: Path) -> Iterator[tuple[str, list[str], list[str], int]]:
+    """Through open folders and never along links, and not for ever deeper: agents write here."""
+    for path, folders, files, here in os.fwalk(top, follow_symlinks=False):
+        where = path.removeprefix(str(top))
+        if not where:
+            folders[:] = [name for name in folders if not name.startswith(ASIDE)]
+        yield where, list(folders), files, here
+        if where.count("/") >= DEEPEST:
+            folders.clear()
 
 
 def _info(name: str, found: os.stat_result, kind: bytes) -> tarfile.TarInfo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import secrets
@@ -80,7 +81,7 @@ class Belongings:
         return [(self._home / tree).resolve() for tree in _TREES if (self._home / tree).is_dir()]
 
     def _remove_logs(self, before: float) -> int:
-        places = [*self._home.glob("logs"), *self._home.glob("groups/*/logs")]
+        places = [(self._home / "logs").resolve(), *self._home.glob("groups/*/logs")]
         return sum(1 for place in places for _ in drop_old(place, before))
 
 
@@ -93,9 +94,9 @@ def _stuck(path: Path, error: OSError) -> RefusedError:
 
 def drop_old(place: Path, before: float) -> Iterator[str]:
     """The names of the files that went; those that cannot go are logged, and stay."""
-    # Through open folders and never along links: agents write here, and must not choose what goes.
-    for path, _, files, here in os.fwalk(place, follow_symlinks=False):
-        for name in files:
+    # Never along links, and no deeper: agents write here, and must not choose what goes.
+    with contextlib.suppress(NotADirectoryError, FileNotFoundError), opened(place) as here:
+        for name in os.listdir(here):  # noqa: PTH208  a handle, not a path
             try:
                 found = os.stat(name, dir_fd=here, follow_symlinks=False)
                 if not stat.S_ISREG(found.st_mode) or found.st_mtime >= before:
@@ -106,4 +107,4 @@ def drop_old(place: Path, before: float) -> Iterator[str]:
             except FileNotFoundError:
                 continue  # gone since its folder was read: agents and rotation remove some, too
             except OSError as error:
-                log.warning("log.not_removed", folder=path, file=name, error=str(error))
+                log.warning("log.not_removed", folder=str(place), file=name, error=str(error))

@@ -18,6 +18,7 @@ MANIFEST = "manifest.json"
 DATABASE = "hallporter.db"
 TREES = ("groups", "data/sessions", "store", "policy")
 FILES = ("hallporter.toml", ".env")
+DEEPEST = 100  # folders in folders: whoever goes through them holds each one open
 ASIDE = ".forgotten-"  # how the name of a folder begins that is about to be removed for good
 
 

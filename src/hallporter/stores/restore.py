@@ -23,6 +23,7 @@ from hallporter.stores import migrations
 from hallporter.stores.backup import examine
 from hallporter.stores.manifest import (
     DATABASE,
+    DEEPEST,
     MANIFEST,
     Manifest,
     Member,
@@ -160,7 +161,11 @@ def refuse_in_use(database: Path) -> None:
 def _is_empty(path: Path) -> bool:
     if path.is_symlink() or not path.is_dir():
         return False
-    return not any(files for _, _, files in os.walk(path))
+    for where, _, files in os.walk(path):
+        # Agents may have dug deeper than we can follow: that is something, too.
+        if files or where.count("/") - str(path).count("/") > DEEPEST:
+            return False
+    return True
 
 
 @dataclass(slots=True)
