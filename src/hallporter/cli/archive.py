@@ -128,7 +128,9 @@ def forget(
         _make_sure(chat)
 
     async def work(client: Client) -> Any:  # noqa: ANN401  JSON
-        return (await client.post("/api/forget", {"chat": chat}))["data"]
+        from hallporter.cli.host import LONG
+
+        return (await client.post("/api/forget", {"chat": chat}, patience=LONG))["data"]
 
     forgotten = ask(context, work)
     if as_json:

@@ -170,11 +170,11 @@ def remove(
     """Remove a group; its folder and history stay unless you say --purge."""
 
     async def work(client: Client) -> Any:  # noqa: ANN401  JSON
-        from hallporter.cli.host import in_path
+        from hallporter.cli.host import LONG, in_path
 
         group = await _one(client, folder)
         query = {"purge": "true"} if purge else {}
-        await client.delete(f"/api/groups/{in_path(folder)}", **query)
+        await client.delete(f"/api/groups/{in_path(folder)}", patience=LONG, **query)
         return group
 
     group = ask(context, work)
