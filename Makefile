@@ -1,6 +1,6 @@
 # Every target sets up what it needs; the second time that takes a blink.
 
-PYTHON ?= python3
+PYTHON ?=
 HOME_DIR ?= ./home
 PORT ?= 3100
 
@@ -17,7 +17,7 @@ help:  ## show this list
 
 # `exec`, here and below: what runs takes the place of the recipe's shell, so that the signal
 # that ends make ends it too.
-setup:  ## install system packages, .venv and the project
+setup:  ## install system packages, .venv and the project (PYTHON=python3)
 	@exec env PYTHON='$(PYTHON)' scripts/setup
 
 browser: setup  ## the same, and the Chromium that the tests of the page drive

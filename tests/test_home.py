@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from hallporter.domain.errors import ConflictError, InvalidSettingsError
-from hallporter.domain.ids import Folder
 from hallporter.home import (
     Holder,
     Home,
@@ -67,28 +66,13 @@ def test_opening_a_home_again_changes_nothing_in_it(home: Home) -> None:
 
 
 def test_the_folders_keep_the_documents_names(home: Home) -> None:
-    family = Folder("family")
     assert home.toml == home.path / "hallporter.toml"
     assert home.dotenv == home.path / ".env"
     assert home.database == home.path / "hallporter.db"
-    assert home.group_dir(family) == home.path / "groups/family"
-    assert home.ipc_dir(family) == home.path / "data/ipc/family"
-    assert home.session_dir(family) == home.path / "data/sessions/family"
+    assert home.groups_dir == home.path / "groups"
     assert home.claims_dir == home.path / "data/claims"
     assert home.media_dir == home.path / "data/media"
     assert home.log_file == home.path / "logs/hallporter.log"
-
-
-async def test_a_purge_takes_what_a_group_has_and_nothing_of_others(home: Home) -> None:
-    family, work = (
-        [home.path / tree / folder / "file" for tree in OWNED] for folder in ("family", "work")
-    )
-    for path in (*family, *work):
-        path.parent.mkdir(parents=True)
-        path.touch()
-    await home.purge(Folder("family"))
-    assert not any(path.parent.exists() for path in family)
-    assert all(path.exists() for path in work)
 
 
 def test_run_is_closed_to_others_again(home: Home) -> None:

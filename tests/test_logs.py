@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 import stat
 import subprocess
 import sys
@@ -34,6 +37,40 @@ try:
 except ValueError:
     log.exception("turn.broke")
 """
+
+
+HOSTILE = """
+import logging, sys
+from pathlib import Path
+import structlog
+from hallporter.logs import LogFile, configure
+
+attack = "\\x1b]52;c;cm0=\\x07 \\x9b2J \\u202e \\x1b[2J\\nforged line"
+configure("info", LogFile(Path(sys.argv[1]), max_size=1 << 20, keep=2))
+log = structlog.get_logger()
+log.warning("agent.exited", why=attack, lines=[attack])
+logging.getLogger("library").warning(attack)
+try:
+    raise ValueError(attack)
+except ValueError:
+    log.exception("turn.broke")
+"""
+OBEYED = ("\x1b]", "\x07", "\x9b", "\u202e", "\x1b[2J")
+
+
+def at_terminal(tmp_path: Path, program: str) -> str:
+    """What a program's stderr shows to the one who sits there."""
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        command = [sys.executable, "-c", program, str(tmp_path / "hallporter.log")]
+        with subprocess.Popen(command, stderr=theirs) as process:
+            os.close(theirs)
+            told = b""
+            with contextlib.suppress(OSError):  # how a terminal says that nobody is left
+                while chunk := terminal.read(4096):
+                    told += chunk
+        assert process.returncode == 0, told
+    return told.decode()
 
 
 def run(tmp_path: Path) -> tuple[list[dict[str, Any]], str]:
@@ -141,3 +178,21 @@ def test_a_traceback_tells_no_variables(tmp_path: Path) -> None:
     for told in (json.dumps(lines), stderr):
         assert "hp_secret" not in told
         assert "what people said" not in told
+
+
+def test_no_word_of_an_agent_commands_the_terminal_that_shows_the_log(tmp_path: Path) -> None:
+    told = at_terminal(tmp_path, HOSTILE)
+    assert [one for one in OBEYED if one in told] == []
+    exited = next(line for line in told.splitlines() if "agent.exited" in line)
+    assert r"\x1b]52;c;cm0=\x07 \x9b2J \u202e \x1b[2J\nforged line" in exited
+    assert told.count("turn.broke") == 1
+
+
+def test_nor_do_the_lines_that_are_kept(tmp_path: Path) -> None:
+    file = tmp_path / "hallporter.log"
+    command = [sys.executable, "-c", HOSTILE, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    for told in (done.stderr, file.read_text()):
+        assert [one for one in OBEYED if one in told] == []
+    exited = json.loads(file.read_text().splitlines()[0])
+    assert exited["why"].startswith("\x1b]52;c;cm0=\x07 \x9b2J \u202e")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hallporter.domain.errors import RefusedError
 from hallporter.domain.ids import Folder
 from hallporter.home import Home, open_home
 from hallporter.removal import remove
+from hallporter.stores.belongings import Belongings
 
 DEPTH = 3000  # deeper than Python recurses, and more than a process may have open files
 FAMILY = Folder("family")
@@ -34,11 +34,13 @@ def dig(folder: Path, depth: int) -> None:
 
 
 async def test_no_depth_of_folders_keeps_a_group_s_files(home: Home) -> None:
-    dig(home.group_dir(FAMILY), DEPTH)
+    dig(home.groups_dir / FAMILY, DEPTH)
 
-    await home.purge(FAMILY)
+    belongings = Belongings(home.path)
+    await belongings.set_aside([FAMILY])
+    await belongings.destroy()
 
-    assert not home.group_dir(FAMILY).exists()
+    assert [path.name for path in home.groups_dir.iterdir()] == ["global"]
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o500])
@@ -70,11 +72,3 @@ def test_what_a_link_leads_to_stays(tmp_path: Path) -> None:
 
     assert [path.name for path in tmp_path.iterdir()] == ["treasure"]
     assert (treasure / "gold").exists()
-
-
-async def test_what_cannot_be_removed_is_named(home: Home) -> None:
-    home.groups_dir.rename(home.path / "elsewhere")
-    home.groups_dir.touch()
-
-    with pytest.raises(RefusedError, match="groups/family cannot be removed: Not a directory"):
-        await home.purge(FAMILY)

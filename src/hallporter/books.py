@@ -124,7 +124,6 @@ class Messages(Protocol):
     def ignore(self, chat: ChatId, why: str) -> None:
         """Nobody will be given those that wait, are queued or failed."""
 
-    def remove_all(self, chat: ChatId) -> None: ...
     def replies(self, chat: ChatId, seq: int) -> Sequence[Message]:
         """What the agent said to the message with this number."""
         ...
@@ -171,9 +170,6 @@ class Turns(Protocol):
         ...
 
     def notes(self, turns: Sequence[TurnId]) -> Sequence[Note]: ...
-    def remove_all(self, chat: ChatId) -> None:
-        """With their notes."""
-
     def failures(self, since: datetime) -> Sequence[Turn]:
         """Failed ones, newest first."""
         ...
@@ -199,7 +195,6 @@ class Outbox(Protocol):
         """The message of ours that went to this chat under a network's id, whole or in part."""
         ...
 
-    def remove_all(self, chat: ChatId) -> None: ...
     def counts(self) -> Mapping[str, int]:
         """Rows that were not sent, by state."""
         ...
@@ -211,6 +206,17 @@ class Groups(Protocol):
     def add(self, group: Group) -> None: ...
     def save(self, group: Group) -> None: ...
     def remove(self, folder: Folder) -> None: ...
+    def leave(self, folder: Folder) -> None:
+        """Remove a group whose files stay; whose they were is remembered until another group gets
+        the folder."""
+
+    def left_by(self, chat: ChatId) -> Sequence[Folder]:
+        """The folders that groups of this chat have left."""
+        ...
+
+    def forget_left(self, chat: ChatId) -> None:
+        """They are gone."""
+
     def of_chat(self, chat: ChatId) -> Group | None: ...
     def of_folder(self, folder: str) -> Group | None:
         """In any letter case: two folders must not differ by case alone."""
@@ -360,6 +366,15 @@ class Removals(Protocol):
     def drop_commands(self, before: datetime, limit: int) -> int:
         """The record of those that came before then; how many."""
         ...
+    def owe_scrub(self, at: datetime) -> None:
+        """In the transaction that removes something: its traces are still in the files."""
+
+    def owed_scrub(self) -> int | None:
+        """The newest that is owed."""
+        ...
+
+    def scrubbed(self, number: int) -> None:
+        """Up to this one nothing is owed any more."""
 
 
 class Tx(Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import json
 import os
@@ -13,14 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hallporter.domain.errors import ConflictError, InvalidSettingsError, RefusedError
-from hallporter.removal import remove
+from hallporter.domain.disk import needing_room
+from hallporter.domain.errors import ConflictError, InvalidSettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
-
-    from hallporter.domain.ids import Folder
 
 _PRIVATE = 0o700
 _PRIVATE_FILE = 0o600
@@ -82,36 +79,6 @@ class Home:
     def run_dir(self) -> Path:
         return self.path / "run"
 
-    async def purge(self, folder: Folder) -> None:
-        """Remove all that a group has kept here; its messages are in the store.
-
-        Raises `RefusedError` when something cannot be removed; trying again is harmless.
-        """
-        kept = (
-            self.group_dir(folder),
-            self.ipc_dir(folder),
-            self.session_dir(folder),
-            self.media_dir / folder,
-        )
-        for path in kept:
-            try:
-                await asyncio.to_thread(remove, path)
-            except OSError as error:
-                message = (
-                    f"{path} cannot be removed: {error.strerror} ({error.filename}); the group is"
-                    " kept: mend that, and remove it again"
-                )
-                raise RefusedError(message, folder=folder) from error
-
-    def group_dir(self, folder: Folder) -> Path:
-        return self.groups_dir / folder
-
-    def ipc_dir(self, folder: Folder) -> Path:
-        return self.path / "data" / "ipc" / folder
-
-    def session_dir(self, folder: Folder) -> Path:
-        return self.path / "data" / "sessions" / folder
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
@@ -132,10 +99,12 @@ def default_home(environment: Mapping[str, str]) -> Path:
 
 
 def open_home(path: Path) -> Home:
-    """The home at `path`, with what it lacks made. Raises `InvalidSettingsError`."""
+    """The home at `path`, with what it lacks made. Raises `InvalidSettingsError`, or
+    `DiskError`."""
     home = Home(path=path.expanduser().absolute())
     try:
-        _make_folders(home)
+        with needing_room(home.path):
+            _make_folders(home)
         warnings = (*_others_may_enter(home.path), *_close_dotenv(home.dotenv))
     except (FileExistsError, NotADirectoryError) as error:
         # The system names the folder that it could not make; in its way is that, or one above.
@@ -179,7 +148,8 @@ def hold(home: Home, *, url: str, started: datetime) -> Iterator[Hold]:
             except BlockingIOError as error:
                 raise _held(home, _read(lock)) from error
             held = Hold(lock, started)
-            held.announce(url)
+            with needing_room(home.path):
+                held.announce(url)
         yield held
     finally:
         os.close(lock)
@@ -283,7 +253,8 @@ def _kept(home: Home, name: str, shape: re.Pattern[str], make: Callable[[], str]
     file = home.run_dir / name
     with _door(home):
         if not file.exists():
-            _write_whole(file, make())
+            with needing_room(home.path):
+                _write_whole(file, make())
         words = file.read_text(encoding="utf-8", errors="replace").strip()
     if shape.fullmatch(words) is None:
         raise InvalidSettingsError(f"{file} is damaged: delete it, and a new one is made")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import logging
 import os
@@ -14,11 +15,14 @@ from typing import TYPE_CHECKING
 import structlog
 from structlog.tracebacks import ExceptionDictTransformer
 
+from hallporter.domain.terminal import escaped, escaped_json, harmless
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+    from typing import TextIO
 
-    from structlog.typing import EventDict, Processor, WrappedLogger
+    from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 _LEVELS = {
     "debug": logging.DEBUG,
@@ -30,11 +34,7 @@ _MODE = 0o600
 
 # Without the variables of each frame: they hold people's words and tokens.
 _TRACEBACKS = structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False))
-_JSON = structlog.processors.JSONRenderer(ensure_ascii=False, default=str)
-
-# Without the variables of each frame: they hold people's words and tokens.
-_TRACEBACKS = structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False))
-_JSON = structlog.processors.JSONRenderer(ensure_ascii=False, default=str)
+_RENDER_JSON = structlog.processors.JSONRenderer(ensure_ascii=False, default=str)
 
 
 class LogFile:
@@ -95,10 +95,9 @@ def configure(level: str, file: LogFile | None = None) -> None:
     threshold = _LEVELS[level]
     renderer: list[Processor]
     if sys.stderr.isatty():
-        plain = structlog.dev.plain_traceback  # the pretty one shows variables
-        renderer = [structlog.dev.ConsoleRenderer(exception_formatter=plain)]
+        renderer = [_escape, structlog.dev.ConsoleRenderer(exception_formatter=_format_traceback)]
     else:
-        renderer = [_TRACEBACKS, _JSON]
+        renderer = [_TRACEBACKS, _json]
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -111,7 +110,9 @@ def configure(level: str, file: LogFile | None = None) -> None:
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),
     )
     # What libraries say on their own: only when something is wrong.
-    handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
+    shown = logging.StreamHandler(sys.stderr)
+    shown.setFormatter(_Harmless())
+    handlers: list[logging.Handler] = [shown]
     if file is not None:
         handlers.append(_Foreign(file))
     logging.basicConfig(level=max(threshold, logging.WARNING), handlers=handlers, force=True)
@@ -132,10 +133,36 @@ def _numbered(path: Path, number: int) -> Path:
 
 def _copied_to(file: LogFile) -> Processor:
     def copy(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
-        file.write(str(_JSON(logger, name, _TRACEBACKS(logger, name, dict(event)))))
+        file.write(_json(logger, name, _TRACEBACKS(logger, name, dict(event))))
         return event
 
     return copy
+
+
+def _json(logger: WrappedLogger, name: str, event: EventDict) -> str:
+    return escaped_json(str(_RENDER_JSON(logger, name, event)))
+
+
+def _escape(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
+    """Agents' words are among the fields. What is no text is shown by its `repr`, which escapes."""
+    return {
+        escaped(key): escaped(value) if isinstance(value, str) else value
+        for key, value in event.items()
+    }
+
+
+def _format_traceback(shown: TextIO, error: ExcInfo) -> None:
+    """Plain: the pretty one shows variables."""
+    told = io.StringIO()
+    structlog.dev.plain_traceback(told, error)
+    shown.write(harmless(told.getvalue()))
+
+
+class _Harmless(logging.Formatter):
+    """A library's line as a terminal may get it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return harmless(super().format(record))
 
 
 class _Foreign(logging.Handler):
@@ -152,4 +179,4 @@ class _Foreign(logging.Handler):
             "level": record.levelname.lower(),
             "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(),
         }
-        self._log_file.write(json.dumps(line, ensure_ascii=False))
+        self._log_file.write(escaped_json(json.dumps(line, ensure_ascii=False)))

@@ -226,6 +226,11 @@ class Store(Protocol):
         """Run `fn` on one consistent view; it must not write."""
         ...
 
+    async def scrub(self) -> bool:
+        """Leave no trace in the store's files of what was deleted. False: someone holds an older
+        state open; try again later. Raises `StoreUnavailableError`."""
+        ...
+
 
 class Feed(Protocol):
     """News after commit; bounded, so a slow reader gets `Lagged` and looks into the store."""

@@ -32,34 +32,38 @@ def is_directory(parent: int, name: str) -> bool:
     return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
 
 
-def empty(folder: int) -> None:
-    """All that is in an open folder goes; a link goes, and what it leads to stays."""
+def empty(folder: int) -> int:
+    """All that is in an open folder goes; a link goes, and what it leads to stays. How many files
+    it was."""
+    count = 0
     while left := os.listdir(folder):
-        for name in left:
-            _remove(folder, name)
+        count += sum(_remove(folder, name) for name in left)
+    return count
 
 
-def remove(path: Path) -> None:
-    """A folder with all that is in it; one that is not there is gone already."""
+def remove(path: Path) -> int:
+    """A folder with all that is in it; one that is not there is gone already. How many files."""
     with opened(path.parent) as parent:
         try:
             is_folder = is_directory(parent, path.name)
         except FileNotFoundError:
-            return
+            return 0
         if not is_folder:
             os.unlink(path.name, dir_fd=parent)
-            return
+            return 1
         open_up(parent, path.name)
         with opened(path.name, parent) as folder:
-            empty(folder)
+            count = empty(folder)
         os.rmdir(path.name, dir_fd=parent)
+        return count
 
 
-def _remove(top: int, name: str) -> None:
+def _remove(top: int, name: str) -> int:
     """Folders in a folder are moved up to the top first: no depth of them can exhaust us."""
     if not is_directory(top, name):
         os.unlink(name, dir_fd=top)
-        return
+        return 1
+    count = 0
     open_up(top, name)
     with opened(name, top) as folder:
         for inner in os.listdir(folder):  # noqa: PTH208  a handle, not a path
@@ -68,7 +72,9 @@ def _remove(top: int, name: str) -> None:
                 os.rename(inner, secrets.token_hex(16), src_dir_fd=folder, dst_dir_fd=top)
             else:
                 os.unlink(inner, dir_fd=folder)
+                count += 1
     os.rmdir(name, dir_fd=top)
+    return count
 
 
 def open_up(parent: int, name: str) -> None:

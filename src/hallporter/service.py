@@ -18,12 +18,19 @@ import uvicorn
 from hallporter import logs
 from hallporter.api.patience import Patience
 from hallporter.clock import SystemClock
-from hallporter.doctor.examining import look_at_folders, look_at_sources, mended, together
+from hallporter.doctor.examining import (
+    look_at_folders,
+    look_at_machine,
+    look_at_sources,
+    mended,
+    together,
+)
+from hallporter.doctor.machine import begin
 from hallporter.domain.errors import AgentRefusedError, ConflictError, InvalidSettingsError
 from hallporter.domain.finding import MakeFolder
 from hallporter.home import Home, hold, open_home, reachable, read_holder
 from hallporter.settings import environment, load
-from hallporter.wiring import build, read_settings
+from hallporter.wiring import build, read_settings, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from hallporter.domain.finding import Finding
-    from hallporter.home import Hold
+    from hallporter.home import Hold, Holder
     from hallporter.ports import Channel
     from hallporter.settings import Loaded
     from hallporter.wiring import Rooms
@@ -86,16 +93,21 @@ def survey(path: Path, *, is_mending: bool) -> list[Finding]:
     if not home.path.is_dir():
         return []
     try:
-        database = load(home.path, environment()).settings.store.path
-    except InvalidSettingsError:
-        database = home.database
+        terms = terms_of(load(home.path, environment()))
+    except InvalidSettingsError:  # told by the look at the sources
+        terms = None
+    database = home.database if terms is None else terms.database
     is_new = not home.run_dir.exists() and not database.exists()
-    is_served = _is_served(home)
+    holder = _holder(home)
+    now = SystemClock().now()
 
     def look() -> list[Finding]:
         found = look_at_folders(home, database)
-        if not is_served:
+        if holder is None:
             found += look_at_sources(database, read_settings(home))
+        if terms is not None:
+            url = "" if holder is None else holder.url
+            found += look_at_machine(home, terms, now=now, began=begin(now), url=url)
         # What a new home lacks is no finding: the first command makes it.
         return [one for one in found if not (is_new and isinstance(one.fix, MakeFolder))]
 
@@ -109,11 +121,11 @@ async def _leave_boxes() -> None:
     """Boxes cannot be seen from outside of the home."""
 
 
-def _is_served(home: Home) -> bool:
+def _holder(home: Home) -> Holder | None:
     try:
-        return read_holder(home) is not None
+        return read_holder(home)
     except OSError:
-        return False
+        return None
 
 
 async def _run(home: Home, loaded: Loaded, held: Hold, door: socket.socket) -> None:

@@ -76,7 +76,12 @@ class EventStream(Response):
                 }
             )
             reader = _Reader(
-                chat=self._chat, seq=seq, story=self._story, send=send, spell=self._spell
+                chat=self._chat,
+                seq=seq,
+                story=self._story,
+                clock=self._clock,
+                send=send,
+                spell=self._spell,
             )
             async with asyncio.TaskGroup() as tasks:
                 lives = [
@@ -114,12 +119,14 @@ class _Reader:
         chat: ChatId,
         seq: int,
         story: Story,
+        clock: Clock,
         send: Send,
         spell: Callable[[Message], Awaitable[str]],
     ) -> None:
         self._chat = chat
         self._seq = seq
         self._story = story
+        self._clock = clock
         self._send = send
         self._spell = spell
         self._turn: TurnId | None = None  # they were told that it runs
@@ -145,8 +152,10 @@ class _Reader:
             case TypingChanged(typing=typing):
                 await self._tell_typing(typing=typing)
             case TurnChanged(turn=turn, state=state, covers=covers):
-                if (turn, state) != (self._turn, "started"):
+                if state != "started":
                     await self._tell_turn(turn, state, covers)
+                elif turn != self._turn:
+                    await self._tell_start(turn, covers, timedelta(0))
             case Lagged():
                 await self._catch_up()
                 _, open_turn = await self._story.standing(self._chat)
@@ -166,12 +175,20 @@ class _Reader:
     async def _tell_standing(self, turn: Turn | None) -> None:
         if turn is None or turn.id == self._turn:
             return
-        await self._tell_turn(turn.id, "started", await self._story.given_in(turn))
+        covers = await self._story.given_in(turn)
+        await self._tell_start(turn.id, covers, self._clock.now() - turn.started_at)
         await self._tell_typing(typing=True)
 
-    async def _tell_turn(self, turn: TurnId, state: str, covers: Sequence[MessageId]) -> None:
-        self._turn = turn if state == "started" else None
-        data = {"chat": self._chat, "turn": turn, "state": state, "covers": list(covers)}
+    async def _tell_start(self, turn: TurnId, covers: Sequence[MessageId], age: timedelta) -> None:
+        # How long ago and not when: a reader's clock may differ from ours.
+        await self._tell_turn(turn, "started", covers, age=age.total_seconds())
+        self._turn = turn
+
+    async def _tell_turn(
+        self, turn: TurnId, state: str, covers: Sequence[MessageId], **more: float
+    ) -> None:
+        self._turn = None
+        data = {"chat": self._chat, "turn": turn, "state": state, "covers": list(covers), **more}
         await self.write(f"event: turn\ndata: {json.dumps(data)}\n\n")
 
     async def _tell_typing(self, *, typing: bool) -> None:

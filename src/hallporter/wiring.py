@@ -62,6 +62,7 @@ from hallporter.switchboard.record import Record
 from hallporter.switchboard.retention import Sweep
 from hallporter.switchboard.rounds import Rounds
 from hallporter.switchboard.scheduler import Scheduler
+from hallporter.switchboard.scrubbing import Scrubbing
 from hallporter.switchboard.sessions import Sessions
 from hallporter.switchboard.slash_lines import SlashLines
 from hallporter.switchboard.status import Status
@@ -280,11 +281,20 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             slash_lines=slash_lines,
             senders_of=wishes.senders,
         )
+        notices = Notices(
+            store=store,
+            outbound=outbound,
+            channel_of=channel_of,
+            clock=clock,
+            free_disk=lambda: shutil.disk_usage(home.path).free,
+            min_free_disk=settings.host.min_free_disk,
+        )
         status = Status(
             store=store,
             engine=engine,
             channels=channels,
             agents=agents,
+            notices=notices.open,
             sandboxes=stock.report,
             memory_of=memory_of,
             storage=lambda: storage_of(home, settings.store.path),
@@ -292,13 +302,14 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
         )
         doctor = Doctor(
             home=home,
-            terms=_terms(loaded),
+            terms=terms_of(loaded),
             clock=clock,
             status=status,
             agents=agents,
             starts=Starts(
                 groups=groups,
                 agent_of=wishes.agent,
+                where_to_change=loaded.where_to_change,
                 by_kind=_by_kind(agents),
                 sandboxes=stock,
                 equipment=equipment,
@@ -310,16 +321,19 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             read_settings=lambda: read_settings(home, loaded),
             settings=_settings_of(groups, loaded),
         )
-        notices = Notices(
-            store=store,
-            outbound=outbound,
-            channel_of=channel_of,
-            clock=clock,
-            free_disk=lambda: shutil.disk_usage(home.path).free,
-            min_free_disk=settings.host.min_free_disk,
-        )
         belongings = Belongings(home.path)
-        await _catch_up(store, notices, belongings)
+        scrubbing = Scrubbing(store=store, clock=clock)
+        forgetting = Forgetting(
+            store=store,
+            engine=engine,
+            feed=feed,
+            clock=clock,
+            evict=agents.evict,
+            belongings=belongings,
+            scrubbing=scrubbing,
+            changed=groups_changed,
+        )
+        await _catch_up(store, notices, forgetting)
         admin_digest = digest(admin_token(home))
         sessions = Sessions(store=store, clock=clock, new_id=new_id, admin_digest=admin_digest)
         desk = Desk(
@@ -331,14 +345,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             sessions=sessions,
             notices=notices,
             tasks=standing,
-            forgetting=Forgetting(
-                store=store,
-                engine=engine,
-                feed=feed,
-                clock=clock,
-                evict=agents.evict,
-                belongings=belongings,
-            ),
+            forgetting=forgetting,
             importing=Importing(
                 system="NanoClaw",
                 open_archive=lambda path, config: open_nanoclaw(path, config, home.path),
@@ -366,7 +373,6 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             kind_of=wishes.kind,
             senders_of=wishes.senders,
             dismiss=dismiss,
-            purge=home.purge,
             assistant_name=name,
             examine=doctor.examine,
             mend=doctor.mend,
@@ -409,6 +415,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
                     logs=belongings,
                     enclosures=enclosures,
                     notices=notices,
+                    scrubbing=scrubbing,
                 ).run_if_due,
                 feed=feed,
                 clock=clock,
@@ -432,7 +439,8 @@ def read_settings(home: Home, loaded: Loaded | None = None) -> Reading:
     return Reading(warnings=now.warnings, changed=() if loaded is None else changes(loaded, now))
 
 
-def _terms(loaded: Loaded) -> Terms:
+def terms_of(loaded: Loaded) -> Terms:
+    """What a look at the house needs of the settings."""
     settings = loaded.settings
     return Terms(
         database=settings.store.path,
@@ -442,6 +450,7 @@ def _terms(loaded: Loaded) -> Terms:
         is_zone_set=loaded.origins["host.timezone"].source is not Source.DEFAULT,
         least_free=settings.host.min_free_disk,
         most_logs=settings.logs.max_size * (settings.logs.keep + 1),
+        folders=loaded.named_folders(),
     )
 
 
@@ -460,11 +469,11 @@ def _owner_among(channels: Sequence[Channel]) -> Callable[[ChatId], Channel | No
     return channel_of
 
 
-async def _catch_up(store: SqliteStore, notices: Notices, belongings: Belongings) -> None:
+async def _catch_up(store: SqliteStore, notices: Notices, forgetting: Forgetting) -> None:
     """On what the start has brought about, and what an earlier host could not finish."""
     if store.upgrade is not None:
         await notices.migrated(store.upgrade.schema, store.upgrade.copy.name)
-    await belongings.destroy()  # of a forgetting that was cut short
+    await forgetting.resume()
 
 
 def _source(home: Home) -> Path:
@@ -505,6 +514,6 @@ def _by_kind(agents: SandboxedAgents) -> Callable[[str], Agent]:
             return agents
         known = " or ".join(f"'{one}'" for one in _PROGRAM_KINDS)
         message = f"agents of kind '{kind}' are not part of this version: use {known}"
-        raise AgentRefusedError(message, kind=kind)
+        raise AgentRefusedError(message, kind=kind, setting="kind")
 
     return host_of

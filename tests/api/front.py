@@ -37,6 +37,7 @@ from hallporter.switchboard.notices import Notices
 from hallporter.switchboard.outbound import Outbound
 from hallporter.switchboard.progress import Progress
 from hallporter.switchboard.scheduler import Scheduler
+from hallporter.switchboard.scrubbing import Scrubbing
 from hallporter.switchboard.sessions import Sessions
 from hallporter.switchboard.slash_lines import SlashLines
 from hallporter.switchboard.status import LiveAgentInfo, Status, Storage
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from hallporter.domain.group import Group
-    from hallporter.domain.ids import Folder
     from hallporter.ports import Channel
     from hallporter.switchboard.progress import Opened
 
@@ -75,6 +75,19 @@ class Residents:
         return self.agents
 
 
+class StuckBelongings(Belongings):
+    """A home in which some things cannot be removed at once."""
+
+    def __init__(self, home: Path, stuck: list[RefusedError]) -> None:
+        super().__init__(home)
+        self._stuck = stuck
+
+    async def destroy(self) -> int:
+        if self._stuck:
+            raise self._stuck.pop()
+        return await super().destroy()
+
+
 @dataclass(kw_only=True)
 class Front:
     """Everything a test may want to touch."""
@@ -89,9 +102,9 @@ class Front:
     clock: FakeClock
     web: WebChat
     residents: Residents
-    dismissed: list[str]
-    purged: list[str]
-    stuck: list[RefusedError]  # what the next purges meet
+    dismissed: list[str]  # of groups whose files stay
+    evicted: list[ChatId]
+    stuck: list[RefusedError]  # what the next removals of files meet
 
     def client(self, token: str = ADMIN, **headers: str) -> httpx.AsyncClient:
         if token:
@@ -142,7 +155,7 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
     other = FakeChannel()
     residents = Residents()
     dismissed: list[str] = []
-    purged: list[str] = []
+    evicted: list[ChatId] = []
     stuck: list[RefusedError] = []
 
     def channel_of(chat: ChatId) -> Channel | None:
@@ -172,13 +185,8 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
     async def mend() -> Examination:
         return Examination(findings=(good("home", "closed"),))
 
-    async def purge(folder: Folder) -> None:
-        if stuck:
-            raise stuck.pop()
-        purged.append(folder)
-
-    async def evict(_chat: ChatId) -> None:
-        """Nobody answers here."""
+    async def evict(chat: ChatId) -> None:
+        evicted.append(chat)
 
     async with open_store(path / "hallporter.db", clock) as store:
         engine = EmbeddedEngine(store=store, clock=clock, pool_size=lambda _pool: 5)
@@ -221,11 +229,20 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             close_warm=lambda _chat: None,
             assistant_name="Andy",
         )
+        notices = Notices(
+            store=store,
+            outbound=outbound,
+            channel_of=channel_of,
+            clock=clock,
+            free_disk=lambda: 0,
+            min_free_disk=1,
+        )
         status = Status(
             store=store,
             engine=engine,
             channels=[web],
             agents=residents,
+            notices=notices.open,
             sandboxes=list,
             memory_of=lambda _pid: 64 << 20,
             storage=lambda: STORAGE,
@@ -241,14 +258,7 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             sessions=Sessions(
                 store=store, clock=clock, new_id=counting_id, admin_digest=digest(ADMIN)
             ),
-            notices=Notices(
-                store=store,
-                outbound=outbound,
-                channel_of=channel_of,
-                clock=clock,
-                free_disk=lambda: 0,
-                min_free_disk=1,
-            ),
+            notices=notices,
             tasks=Tasks(
                 store=store,
                 engine=engine,
@@ -264,7 +274,8 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
                 feed=feed,
                 clock=clock,
                 evict=evict,
-                belongings=Belongings(path),
+                belongings=StuckBelongings(path, stuck),
+                scrubbing=Scrubbing(store=store, clock=clock),
             ),
             importing=Importing(
                 system="NanoClaw",
@@ -293,7 +304,6 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             kind_of=lambda group: agent_of(group).kind,
             senders_of=lambda group: group.senders,
             dismiss=dismiss,
-            purge=purge,
             assistant_name="Andy",
             examine=examine,
             mend=mend,
@@ -313,7 +323,7 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             web=web,
             residents=residents,
             dismissed=dismissed,
-            purged=purged,
+            evicted=evicted,
             stuck=stuck,
         )
 

@@ -1,9 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
 import pytest
 
-from hallporter.domain.message import Message
+from hallporter.domain.ids import ChatId, TokenId
+from hallporter.domain.message import Inbound, Message
+from hallporter.domain.token import digest
 from tests.api.front import MAIN, Front
+
+if TYPE_CHECKING:
+    from hallporter.books import Tx
 
 MESSAGES = f"/api/chats/{MAIN}/messages"
 
@@ -201,6 +210,23 @@ async def test_a_fate_tells_state_steps_replies_and_turn(front: Front) -> None:
     assert reply["state"] == "pending"
 
 
+@pytest.mark.parametrize("id", ["a/b", "/", "x/fate", "50%/2?#"])
+async def test_a_network_s_id_may_have_any_characters_in_it(front: Front, id: str) -> None:
+    await front.register("fake:family", "family")
+    said = Inbound(
+        chat=ChatId("fake:family"),
+        ext_id=id,
+        sender="ada",
+        sender_name="Ada",
+        text="hello",
+        sent_at=front.clock.now(),
+    )
+    await front.desk.intake.accept(said)
+    async with front.client() as operator:
+        answer = await operator.get(f"/api/messages/{quote(id, safe='')}/fate")
+    assert (answer.status_code, answer.json()["message"]["text"]) == (200, "hello")
+
+
 async def test_a_fate_of_nothing_is_not_found(front: Front) -> None:
     async with front.client() as operator:
         answer = await operator.get("/api/messages/nothing/fate")
@@ -246,3 +272,20 @@ async def test_a_consumer_cannot_go_by_a_name_of_the_house(front: Front, name: s
         answer = await consumer.post(MESSAGES, json={"text": "hello", "sender": name})
     assert answer.status_code == 400
     assert answer.json()["error"] == "INVALID_REQUEST"
+
+
+@pytest.mark.parametrize("name", ["operator", "bob"])
+async def test_a_consumers_token_never_speaks_as_the_operator(front: Front, name: str) -> None:
+    await front.register()
+    made = await front.desk.tokens.create(role="consumer_app", subject="alice", chat=MAIN)
+    of_old = replace(made.token, subject="operator")  # from before such a subject was refused
+
+    def fn(tx: Tx) -> None:
+        tx.tokens.add(replace(of_old, id=TokenId("tok_old"), digest=digest("hp_old")))
+
+    await front.store.write(fn)
+    async with front.client("hp_old") as consumer:
+        answer = await consumer.post(MESSAGES, json={"text": "hello", "sender": name})
+    assert answer.status_code == 400
+    page = await front.desk.story.page(MAIN, after=None, limit=5)
+    assert page.messages == []

@@ -42,7 +42,7 @@ async def test_a_group_is_made_shown_changed_and_removed(front: Front) -> None:
     assert listed.json()["count"] == 2
     assert [group["folder"] for group in listed.json()["data"]] == ["main", "family"]
     assert (removed.status_code, removed.content, gone.status_code) == (204, b"", 404)
-    assert front.purged == []
+    assert front.evicted == []
 
 
 async def test_a_groups_own_agent_is_stored_and_shown(front: Front) -> None:
@@ -106,7 +106,7 @@ async def test_files_go_only_when_asked_for(front: Front) -> None:
         await operator.post("/api/groups", json=FAMILY)
         assert (await operator.delete("/api/groups/FAMILY?purge=true")).status_code == 204
         assert (await operator.delete("/api/groups/family?purge=true")).status_code == 404
-    assert front.purged == ["family"]
+    assert front.evicted == [FAMILY["chat"]]
 
 
 async def test_a_token_is_shown_once_and_stored_hashed(front: Front) -> None:
@@ -272,6 +272,8 @@ async def test_the_manual_needs_nothing_from_elsewhere(front: Front) -> None:
     assert "https://" not in page.text
     for path in description["paths"]:
         assert path in page.text
+    assert "<p>Alive?</p>" in page.text
+    assert "?." not in page.text
 
 
 async def test_every_endpoint_is_described(front: Front) -> None:

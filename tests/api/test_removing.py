@@ -16,7 +16,7 @@ async def test_a_group_s_agent_is_dismissed_whether_its_files_go_or_not(front: F
     async with front.client() as operator:
         await operator.delete("/api/groups/family")
         await operator.delete("/api/groups/work?purge=true")
-    assert (front.dismissed, front.purged) == (["family", "work"], ["work"])
+    assert (front.dismissed, front.evicted) == (["family"], ["web:work"])
 
 
 async def test_a_purge_takes_what_was_said_and_a_removal_does_not(front: Front) -> None:

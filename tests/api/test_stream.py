@@ -153,7 +153,7 @@ async def test_a_turn_is_told_from_start_to_end(front: Front, url: str) -> None:
     told = [(event.kind, event.data) for event in events if event]
     turn = {"chat": MAIN, "turn": opened.turn.id, "covers": [id]}
     assert [kind for kind, _ in told] == ["message", "turn", "typing", "message", "turn", "typing"]
-    assert told[1][1] == {**turn, "state": "started"}
+    assert told[1][1] == {**turn, "state": "started", "age": 0}
     assert told[2][1] == {"chat": MAIN, "typing": True}
     assert told[3][1]["text"] == "good day"
     assert told[4][1] == {**turn, "state": "answered"}
@@ -164,6 +164,7 @@ async def test_a_turn_is_told_from_start_to_end(front: Front, url: str) -> None:
 async def test_who_comes_during_a_turn_is_told_of_it(front: Front, url: str) -> None:
     id = await front.say("hello")
     opened = await front.open_turn()
+    front.clock.advance(timedelta(seconds=7.5))
     async with listening(url) as stream:
         turn = await stream.next()
         typing = await stream.next()
@@ -172,7 +173,8 @@ async def test_who_comes_during_a_turn_is_told_of_it(front: Front, url: str) -> 
     assert turn is not None
     assert typing is not None
     assert end is not None
-    assert turn.data == {"chat": MAIN, "turn": opened.turn.id, "state": "started", "covers": [id]}
+    told = {"chat": MAIN, "turn": opened.turn.id, "state": "started", "covers": [id], "age": 7.5}
+    assert turn.data == told
     assert typing.data["typing"] is True
     assert end.data["state"] == "silent"
 

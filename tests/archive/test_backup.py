@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import io
 import os
@@ -23,10 +24,12 @@ from hallporter.domain.errors import (
     ConflictError,
     CorruptInputError,
     InvalidRequestError,
+    StoreRefusedError,
     UnavailableError,
 )
 from hallporter.domain.ids import ChatId, MessageId
 from hallporter.domain.message import Kind, Message
+from hallporter.removal import remove
 from hallporter.stores.backup import Source, write_backup
 from hallporter.stores.manifest import (
     Manifest,
@@ -35,10 +38,18 @@ from hallporter.stores.manifest import (
     is_ours,
     stays_inside,
 )
-from hallporter.stores.restore import occupants, put_in_place, read_backup, refuse_occupied
+from hallporter.stores.restore import (
+    Aside,
+    occupants,
+    put_in_place,
+    read_backup,
+    refuse_in_use,
+    refuse_occupied,
+)
 from hallporter.stores.sqlite import open_store
 from tests.fakes.clock import START, FakeClock
 from tests.fakes.ids import counting_id
+from tests.test_removal import dig
 
 if TYPE_CHECKING:
     from hallporter.books import Tx
@@ -141,6 +152,13 @@ def test_everything_comes_back_as_it_was(source: Source, file: Path, into: Path)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+def test_what_is_about_to_be_forgotten_is_not_kept_in_a_backup(source: Source, file: Path) -> None:
+    leaving = source.home / "groups" / ".forgotten-0123" / "memory.md"
+    leaving.parent.mkdir()
+    leaving.write_text("a secret")
+    assert not [one.name for one in back_up(source, file).members if "forgotten" in one.name]
+
+
 def test_nothing_lies_beside_a_finished_backup(source: Source, file: Path) -> None:
     back_up(source, file)
     assert sorted(path.name for path in file.parent.iterdir()) == ["backup.tar.gz", "home"]
@@ -202,6 +220,20 @@ def test_what_is_no_file_or_leads_away_is_left_out_and_named(
     assert (into / "groups/main/folder").readlink() == Path("bin")
 
 
+def test_no_depth_of_folders_holds_a_backup_or_a_restore_up(source: Source, file: Path) -> None:
+    dig(source.home / "groups/main/deep", 3000)
+    manifest = back_up(source, file)
+    [(name, why)] = manifest.left_out.items()
+    assert name.startswith("groups/main/deep/d/d/")
+    assert why == "more than 100 folders deep"
+    into = source.home / "run" / "restoring"
+    read_backup(file, into, report=quiet)
+    aside = put_in_place(into, source.home, database=source.database, stamp="now").home
+    assert aside is not None
+    assert (source.home / "groups/main/CLAUDE.md").read_text() == "remember the milk"
+    remove(aside / "groups")  # pytest could not
+
+
 def test_a_tree_that_the_operator_has_put_elsewhere_is_taken(
     source: Source, file: Path, into: Path
 ) -> None:
@@ -221,11 +253,47 @@ def test_a_damaged_database_is_refused_and_leaves_no_file(source: Source, file: 
 
 
 def test_an_old_backup_stays_until_the_new_one_is_whole(source: Source, file: Path) -> None:
-    file.write_text("the old one")
+    back_up(source, file)
+    old = file.read_bytes()
     source.database.write_bytes(b"not a database" * 1000)
     with pytest.raises(UnavailableError):
         back_up(source, file)
-    assert file.read_text() == "the old one"
+    assert file.read_bytes() == old
+
+
+def test_an_old_backup_is_replaced_also_one_that_is_not_whole(source: Source, file: Path) -> None:
+    file.touch()  # as a script does that wants a name of its own
+    back_up(source, file)
+    file.write_bytes(file.read_bytes()[:5000])
+    back_up(source, file)
+    read_backup(file, source.home.parent / "unpacked", report=quiet)
+
+
+def other_archive(file: Path) -> bytes:
+    with tarfile.open(file, "w:gz") as tar:
+        tar.addfile(tarfile.TarInfo("photos/"))
+    return file.read_bytes()
+
+
+@pytest.mark.parametrize("content", [b"my diary", b"\x1f\x8b\x08 not quite", None])
+def test_a_file_that_is_no_backup_is_not_overwritten_unless_forced(
+    source: Source, file: Path, content: bytes | None
+) -> None:
+    precious = other_archive(file) if content is None else content
+    file.write_bytes(precious)
+    with pytest.raises(
+        InvalidRequestError, match="is no backup: name another file, or say --force"
+    ):
+        back_up(source, file)
+    assert file.read_bytes() == precious
+    write_backup(file, source, version="9", made_at="then", report=quiet, is_forced=True)
+    read_backup(file, source.home.parent / "unpacked", report=quiet)
+
+
+def test_a_device_is_never_replaced(source: Source, file: Path) -> None:
+    os.mkfifo(file)
+    with pytest.raises(InvalidRequestError, match="a device or a pipe"):
+        write_backup(file, source, version="9", made_at="then", report=quiet, is_forced=True)
 
 
 @pytest.mark.parametrize(
@@ -397,6 +465,19 @@ def test_a_manifest_that_does_not_fit_is_refused(
         read_backup(file, into, report=quiet)
 
 
+def test_a_backup_of_another_build_is_refused_before_anything_is_moved(
+    source: Source, file: Path, into: Path
+) -> None:
+    with contextlib.closing(sqlite3.connect(source.database)) as store, store:
+        store.execute("UPDATE schema_version SET sha256 = 'other' WHERE number = 2")
+    back_up(source, file)
+    with pytest.raises(StoreRefusedError, match="another form") as refused:
+        read_backup(file, into, report=quiet)
+    assert "written by Hallporter 9.9.9" in refused.value.message
+    assert "Use the build that made it" in refused.value.message
+    assert not into.exists()
+
+
 def test_a_manifest_that_cannot_be_read_is_refused() -> None:
     for words in (b"", b"[]", b"{}", b'{"format": 1}', b'{"format": 1, "members": [{}]}'):
         with pytest.raises(CorruptInputError):
@@ -437,18 +518,59 @@ def test_an_empty_home_is_one_without_files(source: Source, tmp_path: Path) -> N
         refuse_occupied(empty, tmp_path / "elsewhere.db")
 
 
-def test_what_was_there_is_moved_aside_whole(source: Source, file: Path, tmp_path: Path) -> None:
+def test_what_was_there_is_moved_aside_whole(source: Source, file: Path) -> None:
     back_up(source, file)
-    elsewhere = tmp_path / "elsewhere.db"
-    elsewhere.write_text("another store")
     into = source.home / "run" / "restoring"
     read_backup(file, into, report=quiet)
     (source.home / "groups/main/CLAUDE.md").write_text("newer")
-    aside = put_in_place(into, source.home, database=elsewhere, stamp="now")
-    assert aside == source.home / "before-restore-now"
+    moved = put_in_place(into, source.home, database=source.database, stamp="now")
+    aside = source.home / "before-restore-now"
+    assert moved == Aside(home=aside)
     assert (aside / "groups/main/CLAUDE.md").read_text() == "newer"
+    assert (aside / "hallporter.db").exists()
     assert (source.home / "groups/main/CLAUDE.md").read_text() == "remember the milk"
-    assert (tmp_path / "elsewhere.db.before-restore-now").read_text() == "another store"
-    assert elsewhere.read_bytes().startswith(b"SQLite format 3")
+    assert source.database.read_bytes().startswith(b"SQLite format 3")
     assert (source.home / "run/admin-token").exists()
     assert not into.exists()
+
+
+def killed(database: Path) -> None:
+    """A database as a killed host leaves it: what was written last is only in its log."""
+    with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as alive:
+        alive.execute("PRAGMA journal_mode = WAL")
+        alive.execute("CREATE TABLE kept (word TEXT)")
+        alive.execute("INSERT INTO kept VALUES ('precious')")
+        copies = {end: Path(f"{database}{end}").read_bytes() for end in ("", "-wal", "-shm")}
+    for end, data in copies.items():
+        Path(f"{database}{end}").write_bytes(data)
+
+
+def test_a_database_elsewhere_is_moved_aside_with_its_log_and_can_be_opened_there(
+    source: Source, file: Path, tmp_path: Path
+) -> None:
+    back_up(source, file)
+    elsewhere = tmp_path / "disk" / "store.db"
+    elsewhere.parent.mkdir()
+    killed(elsewhere)
+    into = source.home / "run" / "restoring"
+    read_backup(file, into, report=quiet)
+    moved = put_in_place(into, source.home, database=elsewhere, stamp="now")
+    aside = tmp_path / "disk" / "before-restore-now"
+    assert moved.database == aside
+    with contextlib.closing(sqlite3.connect(aside / "store.db")) as kept:
+        assert kept.execute("SELECT word FROM kept").fetchall() == [("precious",)]
+    assert sorted(path.name for path in elsewhere.parent.iterdir()) == [aside.name, "store.db"]
+    with contextlib.closing(sqlite3.connect(elsewhere)) as restored:
+        assert restored.execute("SELECT COUNT(*) FROM messages").fetchone() == (LOAD,)
+
+
+async def test_a_database_that_someone_has_open_is_noticed(source: Source, tmp_path: Path) -> None:
+    async with open_store(source.database, FakeClock()):
+        with pytest.raises(ConflictError, match="is in use: another host"):
+            refuse_in_use(source.database)
+    refuse_in_use(source.database)
+    refuse_in_use(tmp_path / "nothing.db")
+    killed(tmp_path / "killed.db")
+    refuse_in_use(tmp_path / "killed.db")
+    (tmp_path / "no.db").write_text("no database" * 100)
+    refuse_in_use(tmp_path / "no.db")

@@ -6,6 +6,7 @@ import asyncio
 import os
 import pty
 import shutil
+import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -81,6 +82,32 @@ async def test_a_database_elsewhere_is_taken_along_and_put_back_there(tmp_path: 
     assert not (tmp_path / "other" / "hallporter.db").exists()
 
 
+async def test_a_database_that_another_host_serves_is_not_moved_from_under_it(
+    tmp_path: Path,
+) -> None:
+    home, other, file = tmp_path / "home", tmp_path / "other", tmp_path / "b.tar.gz"
+    database = tmp_path / "disk" / "x.db"
+    database.parent.mkdir()
+    settings(home, f'[store]\nurl = "sqlite:///{database}"\n')
+    async with running(home) as host:
+        assert (await hallporter(home, "backup", str(file))).code == 0
+        refused = await hallporter(other, "restore", str(file), "--force")
+        assert (refused.code, refused.out) == (1, "")
+        assert f"the database {database} is in use" in refused.err
+        assert "HALLPORTER_STORE__URL" in refused.err
+        assert not (other / "hallporter.toml").exists()
+        async with host.client() as client:
+            assert (await client.get("/readyz")).status_code == 200
+        host.kill()
+        await host.process.wait()
+    forced = await hallporter(other, "restore", str(file), "--force")
+    assert forced.code == 0, forced.err
+    [aside] = database.parent.glob("before-restore-*")
+    assert f"The database that was there before is in {aside}." in forced.out
+    with sqlite3.connect(aside / "x.db") as kept:
+        assert kept.execute("SELECT folder FROM groups").fetchall() == [("main",)]
+
+
 async def test_at_a_terminal_there_is_a_bar(tmp_path: Path) -> None:
     """stderr is a terminal here, stdout is not."""
     ours, theirs = pty.openpty()
@@ -146,7 +173,7 @@ async def test_forgetting_a_chat_of_a_running_host_stops_its_agent(tmp_path: Pat
             await client.post("/api/chats/web:main/messages", json=body)
         await poll(lambda: agents(host))
         (home / "groups" / "main" / "memory.md").write_text("a secret")
-        done = await hallporter(home, "forget", "web:main")
+        done = await hallporter(home, "forget", "web:main", "--yes")
         assert done.code == 0, done.err
         assert done.out.startswith("web:main is forgotten: ")
         assert "1 turn" in done.out
@@ -156,17 +183,85 @@ async def test_forgetting_a_chat_of_a_running_host_stops_its_agent(tmp_path: Pat
             assert (await client.get("/api/messages/long/fate")).status_code == 404
         again = await hallporter(home, "chat", "--once", "hello")
         assert again.code == 0, again.err
-    gone = await hallporter(home, "forget", "web:nowhere")
+    gone = await hallporter(home, "forget", "web:nowhere", "--yes")
     assert (gone.code, gone.out) == (1, "")
     assert "nothing was removed" in gone.err
 
 
+async def test_nothing_is_forgotten_without_a_yes(tmp_path: Path) -> None:
+    memory = tmp_path / "groups" / "main" / "memory.md"
+    memory.parent.mkdir(parents=True)
+    memory.write_text("a secret")
+    refused = await hallporter(tmp_path, "forget", "web:main", stdin="y\n")
+    assert (refused.code, refused.out) == (1, "")
+    assert "say --yes to forget web:main" in refused.err
+    for answer, code in (("n", 1), ("y", 0)):
+        assert memory.exists()
+        shown = await at_a_terminal(tmp_path, "forget", "web:main", answer=answer, code=code)
+        assert "and its files, for good? [y/N]" in shown
+    assert not memory.exists()
+
+
+async def at_a_terminal(home: Path, *arguments: str, answer: str, code: int) -> str:
+    ours, theirs = pty.openpty()
+    process = await asyncio.create_subprocess_exec(
+        *(*COMMAND, "--home", str(home), *arguments),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "80"},
+    )
+    os.close(theirs)
+    os.write(ours, f"{answer}\n".encode())
+    shown = await asyncio.to_thread(read_all, ours)
+    async with asyncio.timeout(PATIENCE):
+        assert await process.wait() == code, shown
+    return shown
+
+
+async def test_a_file_that_is_no_backup_is_overwritten_by_force_only(tmp_path: Path) -> None:
+    file = tmp_path / "diary.txt"
+    file.write_text("dear diary")
+    refused = await hallporter(tmp_path / "home", "backup", str(file))
+    assert (refused.code, refused.out) == (1, "")
+    assert "is no backup" in refused.err
+    assert (await hallporter(tmp_path / "home", "backup", str(file), "--force")).code == 0
+    assert (await hallporter(tmp_path / "home", "backup", str(file))).code == 0
+
+
+@pytest.mark.parametrize("is_purge", [False, True])
+async def test_no_file_of_a_running_host_holds_what_was_forgotten(
+    tmp_path: Path, is_purge: bool
+) -> None:
+    words, home = "the-combination-is-1234", tmp_path / "home"
+
+    def holding() -> list[str]:
+        files = [path for path in home.rglob("*") if path.is_file()]
+        return [path.name for path in files if words.encode() in path.read_bytes()]
+
+    family = ("web:family", "--name", "Family", "--folder", "family", "--no-trigger")
+    async with running(home):
+        assert (await hallporter(home, "groups", "add", *family)).code == 0
+        told = await hallporter(home, "chat", "--chat", "web:family", "--once", words)
+        assert told.code == 0, told.err
+        assert "hallporter.db-wal" in holding()
+        if is_purge:
+            done = await hallporter(home, "groups", "remove", "family", "--purge")
+        else:
+            await hallporter(home, "groups", "remove", "family")
+            done = await hallporter(home, "forget", "web:family", "--yes")
+            assert "It has no group." in done.out
+        assert done.code == 0, done.err
+        assert holding() == []
+        assert not (home / "groups" / "family").exists()
+
+
 async def test_what_a_killed_forgetting_has_left_goes_at_the_next_start(tmp_path: Path) -> None:
-    left = tmp_path / "data" / "forgotten" / "0123" / "group" / "memory.md"
+    left = tmp_path / "groups" / ".forgotten-0123" / "memory.md"
     left.parent.mkdir(parents=True)
     left.write_text("a secret")
     assert (await hallporter(tmp_path, "status")).code == 0
-    assert not (tmp_path / "data" / "forgotten").exists()
+    assert not left.parent.exists()
 
 
 async def test_an_agent_that_cannot_start_is_a_notice_in_status_and_in_mains_chat(

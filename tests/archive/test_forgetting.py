@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from hallporter.domain.errors import NotFoundError
+from hallporter.domain.errors import ConflictError, NotFoundError, StoreUnavailableError
 from hallporter.domain.ids import ChatId
 from hallporter.domain.removal import Reason
 from hallporter.stores.belongings import Belongings
+from hallporter.stores.sqlite import SqliteStore
 from hallporter.switchboard.forgetting import Forgetting
+from hallporter.switchboard.groups import GroupChange, NewGroup
+from hallporter.switchboard.scrubbing import Scrubbing
 from tests.switchboard.house import CHAT, House, open_house
 
 NEIGHBOUR = ChatId("fake:friends")
@@ -50,6 +55,7 @@ async def open_porter(path: Path) -> AsyncIterator[Porter]:
             clock=house.clock,
             evict=evict,
             belongings=Belongings(path),
+            scrubbing=Scrubbing(store=house.store, clock=house.clock),
         )
         await house.register()
         await house.register(NEIGHBOUR)
@@ -77,7 +83,7 @@ async def test_texts_turns_session_and_files_are_gone_and_counted(porter: Porter
     session = porter.write("data/sessions/family/.claude/s-1.jsonl")
     waiting = porter.write("data/ipc/family/input/1.json")
     sent = porter.write("data/media/family/f_1")
-    removal = await porter.forgetting.forget(CHAT)
+    removal = (await porter.forgetting.forget(CHAT)).removal
     assert removal.counts == {
         "messages": 2,
         "turns": 1,
@@ -88,7 +94,7 @@ async def test_texts_turns_session_and_files_are_gone_and_counted(porter: Porter
     }
     assert await house.replies() == []
     assert not any(path.exists() for path in (memory, session, waiting, sent))
-    assert not (porter.home / "data" / "forgotten").exists()
+    assert not list(porter.home.rglob(".forgotten-*"))
     chat = await house.chat()
     assert (chat.session_id, chat.cursor) == (None, chat.head)
     kept = await house.store.read(lambda tx: tx.removals.last(Reason.FORGET))
@@ -139,8 +145,8 @@ async def test_what_waits_is_forgotten_too(tmp_path: Path) -> None:
         house = porter.house
         house.engine.wake = lambda *_: None  # type: ignore[method-assign]
         await house.hear(SECRET)
-        removal = await porter.forgetting.forget(CHAT)
-        assert removal.counts["messages"] == 1
+        forgotten = await porter.forgetting.forget(CHAT)
+        assert forgotten.removal.counts["messages"] == 1
         assert await house.store.read(lambda tx: tx.messages.backlog(CHAT, 0)) == []
 
 
@@ -152,33 +158,124 @@ async def test_a_chat_that_was_never_seen_is_refused(porter: Porter) -> None:
 async def test_forgetting_twice_is_harmless(porter: Porter) -> None:
     await talk(porter.house, CHAT)
     await porter.forgetting.forget(CHAT)
-    assert (await porter.forgetting.forget(CHAT)).is_empty
+    assert (await porter.forgetting.forget(CHAT)).removal.is_empty
 
 
-async def test_nothing_of_the_text_is_left_in_the_database_file(tmp_path: Path) -> None:
+def holds(home: Path, words: str = SECRET) -> list[str]:
+    """The database's files that hold the words now."""
+    files = home.glob("hallporter.db*")
+    return sorted(path.name for path in files if words.encode() in path.read_bytes())
+
+
+async def test_nothing_of_the_text_is_left_in_the_database_s_files(porter: Porter) -> None:
+    await talk(porter.house, CHAT)
+    assert holds(porter.home)
+    forgotten = await porter.forgetting.forget(CHAT)
+    assert forgotten.is_scrubbed
+    assert holds(porter.home) == []
+
+
+@contextlib.contextmanager
+def reading(home: Path) -> Iterator[None]:
+    """Another program, a backup for example, that holds the state of now."""
+    with contextlib.closing(sqlite3.connect(home / "hallporter.db", isolation_level=None)) as held:
+        held.execute("BEGIN")
+        held.execute("SELECT COUNT(*) FROM messages").fetchone()
+        yield
+
+
+async def test_a_reader_holds_the_scrub_up_which_is_said_and_made_up_for(porter: Porter) -> None:
+    house, clock = porter.house, porter.house.clock
+    scrubbing = Scrubbing(store=house.store, clock=clock)
+    await talk(house, CHAT)
+    with reading(porter.home):
+        forgetting = asyncio.create_task(porter.forgetting.forget(CHAT))
+        while not forgetting.done():
+            await asyncio.sleep(0.01)
+            clock.advance(timedelta(seconds=1))
+        assert not (await forgetting).is_scrubbed
+        assert holds(porter.home)
+    await scrubbing.scrub_if_owed()
+    assert holds(porter.home) == []
+    assert await house.store.read(lambda tx: tx.removals.owed_scrub()) is None
+
+
+async def test_what_could_not_be_scrubbed_is_tried_again_after_an_hour(porter: Porter) -> None:
+    house, clock = porter.house, porter.house.clock
+    tries: list[datetime] = []
+
+    class Full(SqliteStore):
+        async def scrub(self) -> bool:
+            tries.append(clock.now())
+            raise StoreUnavailableError("the disk is full")
+
+    house.store.__class__ = Full
+    scrubbing = Scrubbing(store=house.store, clock=clock)
+    await house.store.write(lambda tx: tx.removals.owe_scrub(clock.now()))
+    for _ in range(61):
+        await scrubbing.scrub_if_owed()
+        clock.advance(timedelta(minutes=1))
+    assert len(tries) == 2
+
+
+async def test_what_a_killed_forgetting_owes_is_done_at_the_next_start(tmp_path: Path) -> None:
     async with open_porter(tmp_path) as porter:
         await talk(porter.house, CHAT)
-    path = tmp_path / "hallporter.db"
-    assert SECRET.encode() in path.read_bytes()
-    async with open_porter_again(tmp_path) as forgetting:
-        await forgetting.forget(CHAT)
-    assert SECRET.encode() not in path.read_bytes()
+        left = porter.write("groups/.forgotten-0123/memory.md")
+        await porter.house.store.write(lambda tx: porter.forgetting._forget_rows(tx, CHAT))
+        assert holds(tmp_path)
+        await porter.forgetting.resume()
+        assert holds(tmp_path) == []
+        assert not left.parent.exists()
 
 
-@contextlib.asynccontextmanager
-async def open_porter_again(path: Path) -> AsyncIterator[Forgetting]:
-    async def evict(_chat: ChatId) -> None:
-        """Nobody is here."""
+async def test_the_files_of_a_group_that_was_removed_before_go_too(porter: Porter) -> None:
+    await talk(porter.house, CHAT)
+    memory = porter.write("groups/family/CLAUDE.md")
+    session = porter.write("data/sessions/family/.claude/s-1.jsonl")
+    await porter.house.groups.remove("family")
+    forgotten = await porter.forgetting.forget(CHAT)
+    assert forgotten.group is None
+    assert forgotten.removal.counts["files"] == 2
+    assert not memory.exists()
+    assert not session.exists()
+    assert await porter.house.store.read(lambda tx: tx.groups.left_by(CHAT)) == []
 
-    async with asyncio.timeout(20), open_house(path) as house:
-        yield Forgetting(
-            store=house.store,
-            engine=house.engine,
-            feed=house.feed,
-            clock=house.clock,
-            evict=evict,
-            belongings=Belongings(path),
-        )
+
+async def test_a_folder_that_another_group_has_taken_over_stays(porter: Porter) -> None:
+    memory = porter.write("groups/family/CLAUDE.md")
+    await porter.house.groups.remove("family")
+    new = NewGroup(chat="fake:cousins", name="Cousins", folder="family")
+    await porter.house.groups.add(new)
+    await porter.forgetting.forget(CHAT)
+    assert memory.exists()
+
+
+async def test_a_purge_forgets_the_chat_and_removes_its_group(porter: Porter) -> None:
+    house = porter.house
+    await talk(house, CHAT)
+    await talk(house, NEIGHBOUR, "hello")
+    memory = porter.write("groups/family/CLAUDE.md")
+    before = await house.chat()
+    forgotten = await porter.forgetting.purge("Family")
+    assert (forgotten.group, forgotten.removal.counts["messages"]) == (None, 2)
+    assert not memory.exists()
+    assert holds(porter.home) == []
+    with pytest.raises(NotFoundError):
+        await house.groups.get("family")
+    after = await house.chat()
+    assert (after.head, after.cursor, after.session_id) == (before.head, before.head, None)
+    assert await house.replies(NEIGHBOUR) == ["I heard: hello"]
+    await house.register()
+    await talk(house, CHAT, "again")
+
+
+async def test_the_main_group_is_not_purged(porter: Porter) -> None:
+    await porter.house.groups.change("family", GroupChange(is_main=True))
+    await talk(porter.house, CHAT)
+    with pytest.raises(ConflictError):
+        await porter.forgetting.purge("family")
+    assert len(await porter.house.replies()) == 1
 
 
 async def test_a_link_in_a_groups_folder_leads_the_forgetting_nowhere(porter: Porter) -> None:

@@ -23,7 +23,8 @@ from hallporter.domain.happening import TurnChanged
 from hallporter.domain.ids import ChatId, CommandId, EnclosureId, Folder, MessageId, TurnId
 from hallporter.domain.message import Kind, Message
 from hallporter.domain.removal import Reason, Removal, Retention, told
-from hallporter.stores.belongings import Belongings
+from hallporter.removal import remove
+from hallporter.stores.belongings import Belongings, drop_old
 from hallporter.stores.media import Media
 from hallporter.switchboard.enclosures import Enclosures
 from hallporter.switchboard.notices import Notices
@@ -31,10 +32,12 @@ from hallporter.switchboard.outbound import Outbound
 from hallporter.switchboard.retention import Sweep
 from hallporter.switchboard.rounds import Rounds
 from hallporter.switchboard.scheduler import Scheduler
+from hallporter.switchboard.scrubbing import Scrubbing
 from hallporter.switchboard.tasks import NewTask, Tasks
 from tests.fakes.clock import FakeClock
 from tests.fakes.ids import counting_id
 from tests.switchboard.house import CHAT, House, open_house
+from tests.test_removal import dig
 
 NIGHTLY = Retention(
     messages=timedelta(days=30), logs=timedelta(days=7), hour=3, zone=ZoneInfo("UTC")
@@ -75,6 +78,7 @@ async def keeper(tmp_path: Path) -> AsyncIterator[Keeper]:
             logs=Belongings(tmp_path),
             enclosures=Enclosures(store=house.store, shelf=Media(tmp_path), new_id=counting_id),
             notices=notices,
+            scrubbing=Scrubbing(store=house.store, clock=house.clock),
         )
         await house.register(trigger="@Andy")
         yield Keeper(house=house, home=tmp_path, sweep=sweep, notices=notices)
@@ -246,6 +250,44 @@ async def test_old_logs_go_and_links_lead_nowhere(keeper: Keeper) -> None:
     assert all(path.exists() for path in stay)
 
 
+def test_a_log_that_is_gone_before_its_turn_comes_holds_up_nothing(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.log").touch()
+    dropping = drop_old(tmp_path, before=2e9)
+    first = next(dropping)
+    rotated = next(path for path in tmp_path.iterdir() if path.name != first)
+    rotated.unlink()
+    assert {first, rotated.name, *dropping} == {"0.log", "1.log", "2.log"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_depth_of_folders_holds_up_the_sweep_of_logs(tmp_path: Path) -> None:
+    dig(tmp_path / "deep", 3000)
+    (tmp_path / "a.log").touch()
+    assert list(drop_old(tmp_path, before=2e9)) == ["a.log"]
+    remove(tmp_path / "deep")  # pytest could not
+
+
+async def test_nothing_of_what_was_swept_is_left_in_the_database_s_files(keeper: Keeper) -> None:
+    await talk(keeper.house, "the-combination-is-1234")
+    files = list(keeper.home.glob("hallporter.db*"))
+    assert any(b"the-combination" in path.read_bytes() for path in files)
+    keeper.house.clock.advance(31 * DAY)
+    await keeper.sweep.run_if_due()
+    assert not any(b"the-combination" in path.read_bytes() for path in files)
+
+
+async def test_what_failed_and_is_tried_again_by_itself_stays(keeper: Keeper) -> None:
+    house = keeper.house
+    message = await house.hear("@Andy do it")
+    (await house.agent.seated()).fail("no luck")
+    await house.settled(message, "failed")
+    await house.idle()
+    at_once = Retention(messages=timedelta(0), logs=None, hour=3, zone=UTC)
+    await replace(keeper.sweep, retention=at_once).run_if_due()
+    assert await texts(house) == ["@Andy do it"]
+
+
 async def test_the_rounds_look_every_minute_and_at_once_when_a_turn_fails(keeper: Keeper) -> None:
     house = keeper.house
     looks: asyncio.Queue[int] = asyncio.Queue()
@@ -287,6 +329,8 @@ def test_after_a_sweep_none_is_due_for_most_of_a_day_and_then_one_is(
 def test_counts_are_told_for_people() -> None:
     assert told({"messages": 1, "turns": 2, "files": 0}) == "1 message, 2 turns"
     assert told({"messages": 0}) == "nothing"
+    assert told({"sent_replies": 1, "sessions": 1, "logs": 1}) == "1 sent reply, 1 session, 1 log"
+    assert told({"sent_replies": 2}) == "2 sent replies"
     empty = Removal(at=FakeClock().now(), reason=Reason.FORGET, chat=ChatId("web:x"))
     assert empty.is_empty
 

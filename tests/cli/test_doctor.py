@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import shlex
 import socket
+import sqlite3
 import stat
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hallporter.cli.doctor import _mended
 from hallporter.sandboxes import leftovers
-from tests.cli.command import Done, hallporter
+from tests.cli.command import COMMAND, PATIENCE, Done, hallporter
 from tests.journeys.host import running, settings
 
 
@@ -63,6 +67,13 @@ async def test_what_opening_mends_is_told_and_the_rest_waits_for_fix(home: Path)
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
 
 
+def test_what_changes_by_itself_was_not_mended_by_opening_the_home() -> None:
+    disk = {"about": "disk", "level": "warning", "what": "only 480 MiB are free", "mended": ""}
+    folder = {"about": "home", "level": "problem", "what": "run/ is missing", "mended": ""}
+    told = _mended([disk, folder], [{**disk, "what": "only 479 MiB are free"}])
+    assert [one["about"] for one in told] == ["home"]
+
+
 async def test_wrong_settings_are_told_one_by_one(home: Path) -> None:
     settings(home, '[host]\nport = "high"\nlog_level = "loud"\n')
     done = await hallporter(home, "doctor")
@@ -78,6 +89,62 @@ async def test_a_damaged_database_is_told(home: Path) -> None:
     (found,) = [one for one in about(done, "database") if one["level"] == "problem"]
     assert done.code == 1
     assert "restore a backup" in found["do"]
+
+
+async def on_a_full_disk(tmp_path: Path, first: str) -> Done:
+    """`doctor` in a home on a disk of 3 MiB that is full, after `first` was run with room."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    home = f"{disk}/home"
+    command = shlex.join([*COMMAND, "--home", home])
+    script = f"{first.format(command)}; cat /dev/zero >{disk}/ballast; {command} doctor --json"
+    words = ["bwrap", "--dev-bind", "/", "/", "--size", str(3 << 20), "--tmpfs", str(disk)]
+    process = await asyncio.create_subprocess_exec(
+        *words, "sh", "-c", script, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(PATIENCE):
+        out, err = await process.communicate()
+    assert process.returncode is not None
+    return Done(code=process.returncode, out=out.decode(), err=err.decode())
+
+
+async def test_a_full_disk_is_named_as_the_cause(tmp_path: Path) -> None:
+    done = await on_a_full_disk(tmp_path, "{} status >/dev/null")
+    (disk,) = about(done, "disk")
+    (opened,) = about(done, "database")
+    assert done.code == 1
+    assert disk["what"] == "the home's disk is full: messages cannot be stored"
+    assert "make room" in disk["do"]
+    assert "the disk is full" in opened["what"]
+    assert about(done, "clock")[0]["level"] == "ok"
+    assert about(done, "port")
+    assert [one["what"] for one in about(done, "host")] == [
+        "sandboxes and agents were not looked at"
+    ]
+
+
+async def test_a_home_that_cannot_be_made_on_a_full_disk_says_so(tmp_path: Path) -> None:
+    done = await on_a_full_disk(tmp_path, "true")
+    assert done.code == 1
+    assert about(done, "host")[0]["what"] == (
+        f"the disk is full: make room where {tmp_path}/disk/home lies"
+    )
+
+
+async def test_a_finding_in_several_lines_stays_under_its_mark(home: Path) -> None:
+    await hallporter(home, "status")
+    database = home / "hallporter.db"
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        find = "SELECT rootpage FROM sqlite_master WHERE type = 'index' LIMIT 1"
+        ((page,),) = connection.execute(find).fetchall()
+    content = bytearray(database.read_bytes())
+    content[(page - 1) * 4096 : page * 4096] = bytes(4096)
+    database.write_bytes(content)
+    done = await hallporter(home, "doctor")
+    _, _, told = done.out.partition("PROBLEM database: ")
+    lines = told.partition("\nok ")[0].splitlines()
+    assert len(lines) > 2
+    assert all(line.startswith(" " * 10) for line in lines[1:])
 
 
 async def test_a_home_that_is_no_folder_is_told(tmp_path: Path) -> None:
@@ -109,6 +176,7 @@ async def test_a_taken_port_and_a_broken_agent_are_told(home: Path) -> None:
     assert done.code == 1
     assert "taken by another program" in taken["what"]
     assert "the program gone is not there" in agent["what"]
+    assert "command in [agent] of hallporter.toml" in agent["do"]
 
 
 async def test_a_kind_of_agent_that_is_not_there_is_told(home: Path) -> None:
@@ -117,6 +185,20 @@ async def test_a_kind_of_agent_that_is_not_there_is_told(home: Path) -> None:
     (agent,) = about(done, "agents")
     assert done.code == 1
     assert "not part of this version" in agent["what"]
+    assert "kind in [agent] of hallporter.toml" in agent["do"]
+
+
+async def test_settings_for_nobody_are_told(home: Path) -> None:
+    settings(home, f"[host]\nport = {free_port()}\n[groups.nosuch.agent]\nmemory = '64m'\n")
+    done = await hallporter(home, "doctor", "--json")
+    told = [one["what"] for one in about(done, "settings") if one["level"] == "warning"]
+    values = {one["key"]: one["value"] for one in done.json["settings"]}
+    assert done.code == 0
+    assert told == [
+        "groups.nosuch.agent from hallporter.toml has no effect: no group has this folder"
+    ]
+    assert values["groups.nosuch.agent.memory"] == "64m"
+    assert values["store.url"] == "sqlite:///hallporter.db"
 
 
 async def test_stray_boxes_are_ended_while_no_host_runs(home: Path) -> None:

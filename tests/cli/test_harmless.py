@@ -10,7 +10,9 @@ import pytest
 
 from hallporter.cli import screen
 from hallporter.cli.explain import story
+from hallporter.cli.logs import _show as show_entry
 from hallporter.cli.view import Plain, Terminal
+from hallporter.domain.terminal import escaped, harmless
 
 ATTACKS = {
     "clipboard": "\x1b]52;c;cm0gLXJmIH4=\x07",
@@ -40,7 +42,7 @@ def message(text: str, sender: str = "Andy") -> dict[str, object]:
 
 
 def test_lines_and_tabs_stay() -> None:
-    assert screen.harmless("one\n\ttwo é 漢 😀 \u200f\r\n") == "one\n\ttwo é 漢 😀 \u200f\n"
+    assert harmless("one\n\ttwo é 漢 😀 \u200f\r\n") == "one\n\ttwo é 漢 😀 \u200f\n"
 
 
 def test_a_reply_that_is_piped_on(attack: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,6 +75,39 @@ def test_a_story(attack: str, capsys: pytest.CaptureFixture[str]) -> None:
     screen.show("\n".join(story(fate)))
 
     assert COMMANDS.isdisjoint(capsys.readouterr().out)
+
+
+def test_what_was_taken_out_of_a_story_is_marked() -> None:
+    assert screen.clean("one\x1b[2J\n\ttwo 👩\u200d🔬") == "one\ufffd[2J two 👩\u200d🔬"
+
+
+def test_a_cell_makes_no_row_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    screen.show_table(("folder", "why"), [("family", "it broke\nmain    all is well")])
+
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_a_field_is_one_line_with_names_in_place_of_commands(attack: str) -> None:
+    told = escaped(f"{attack}\n\u2028two 👩\u200d🔬")
+
+    assert COMMANDS.isdisjoint(told)
+    assert len(told.splitlines()) == 1
+    assert "\\" in told
+    assert told.endswith("two 👩\u200d🔬")
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_an_entry_of_the_log(
+    attack: str, as_json: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = [{"exc_type": "ValueError", "exc_value": attack, "frames": []}]
+    entry = {"event": attack, "level": "info", "why": attack, attack: 1, "exception": trace}
+
+    show_entry(entry, as_json=as_json)
+
+    out = capsys.readouterr().out
+    assert COMMANDS.isdisjoint(out)
+    assert not as_json or json.loads(out) == entry
 
 
 def test_a_plain_table(attack: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,7 +36,12 @@ finally:
         ["chat", "--help"],
         ["groups", "--help"],
         ["groups", "add", "--help"],
+        ["groups", "set", "--help"],
+        ["groups", "remove", "--help"],
         ["tokens", "create", "--help"],
+        ["backup", "--help"],
+        ["restore", "--help"],
+        ["forget", "--help"],
         ["link", "--help"],
         ["status", "--help"],
         ["logs", "--help"],
@@ -51,3 +56,4 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     imported = set(json.loads(done.stderr))
     assert done.stdout
     assert imported.isdisjoint(HEAVY)
+    assert "<bool>" not in done.stdout, "a switch has no value"

@@ -53,7 +53,7 @@ def test_a_fate_is_a_story() -> None:
         "m_1 in web:main: answered",
         "",
         "  Ann said, 2026-02-19 10:00:01 UTC:",
-        "    “hello [2Jthere”",
+        "    “hello \ufffd[2Jthere”",
         "",
         "    +0.0 s  stored",
         "    +1.5 s  woke the chat (main)",
@@ -66,6 +66,26 @@ def test_a_fate_is_a_story() -> None:
 def test_a_story_tells_how_often_it_was_tried() -> None:
     step = {"at": "2026-02-19T10:00:01.000Z", "what": "given to the agent in turn t_1"}
     assert story(fate(steps=[step, step]))[-1] == "  It was given to the agent 2 times."
+
+
+@pytest.mark.parametrize(
+    ("state", "told", "more"),
+    [
+        ("running", "cut short by the end of the host", {}),
+        ("queued", "queued", {}),
+        ("failed", "failed", {"retry_at": "2026-02-19T10:00:09.000Z"}),
+    ],
+)
+def test_nothing_runs_in_a_story_while_no_host_does(
+    state: str, told: str, more: dict[str, str]
+) -> None:
+    served = story(fate(state=state, **more))
+    unserved = story(fate(state=state, **more), is_served=False)
+    assert served[0] == f"m_1 in web:main: {state}"
+    assert unserved[0] == f"m_1 in web:main: {told}"
+    assert "No host runs now" not in served[-1]
+    assert unserved[-1].startswith("  No host runs now: it goes on when one is started")
+    assert story(fate(), is_served=False) == story(fate()), "what is over needs nobody"
 
 
 def test_a_long_text_is_cut_in_a_story() -> None:

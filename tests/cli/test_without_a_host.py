@@ -86,6 +86,23 @@ async def test_a_token_is_printed_once(tmp_path: Path) -> None:
     assert "alice" in table.out
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "why"),
+    [
+        ("--role", "king", "'king' is no role: use one of consumer_app"),
+        ("--expires", "soon", "write for example '12h'"),
+        ("--expires", "0d", "write for example '12h'"),
+    ],
+)
+async def test_a_bad_option_of_a_token_is_the_caller_s_mistake(
+    tmp_path: Path, option: str, value: str, why: str
+) -> None:
+    good = ("--role", "consumer_app", "--subject", "alice")
+    done = await hallporter(tmp_path, "tokens", "create", *good, option, value)
+    assert (done.code, done.out) == (2, "")
+    assert why in done.err
+
+
 async def test_a_secret_can_be_piped_on(tmp_path: Path) -> None:
     made = await hallporter(
         tmp_path, "tokens", "create", "--role", "studio_operator", "--subject", "bob"
@@ -131,11 +148,11 @@ async def test_wrong_usage_is_exit_two(tmp_path: Path, arguments: list[str]) -> 
     ("arguments", "told"),
     [
         (["explain", "nothing"], "no message 'nothing'"),
+        (["explain", "no/thing"], "no message 'no/thing'"),
         (["tokens", "revoke", "nothing"], "no token 'nothing'"),
         (["groups", "add", "web:x", "--name", "X", "--folder", "../x"], "not allowed"),
         (["groups", "add", "nowhere:1", "--name", "X", "--folder", "x"], "no configured channel"),
         (["groups", "set", "main", "--agent", "nonsense"], "nonsense"),
-        (["tokens", "create", "--role", "king", "--subject", "x"], "role 'king' does not exist"),
     ],
 )
 async def test_a_refusal_is_one_sentence(tmp_path: Path, arguments: list[str], told: str) -> None:

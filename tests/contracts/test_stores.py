@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import re
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -1048,6 +1050,85 @@ async def test_only_what_nobody_waits_for_is_old_and_can_be_dropped(store: Store
     assert not await store.write(lambda tx: tx.removals.drop_message(found[0]))
     needed = MessageId(f"m_{OTHER}_6")
     assert not await store.write(lambda tx: tx.removals.drop_message(needed))
+
+
+async def test_a_failed_message_is_old_unless_it_is_tried_again_by_itself(store: Store) -> None:
+    def fill(tx: Tx) -> None:
+        message(tx, 1, state=State.FAILED)
+        message(tx, 2, OTHER, state=State.FAILED)
+        tx.chats.save(tx.chats.lock(OTHER).woken(START))
+
+    await store.write(fill)
+    before = START + timedelta(hours=1)
+    assert await store.read(lambda tx: tx.removals.old_messages(before, 9)) == [f"m_{CHAT}_1"]
+    assert await store.write(lambda tx: tx.removals.drop_message(MessageId(f"m_{CHAT}_1")))
+    assert not await store.write(lambda tx: tx.removals.drop_message(MessageId(f"m_{OTHER}_2")))
+
+
+async def test_a_scrub_is_owed_until_it_is_done_and_again_by_what_came_meanwhile(
+    store: Store,
+) -> None:
+    assert await store.read(lambda tx: tx.removals.owed_scrub()) is None
+    await store.write(lambda tx: tx.removals.owe_scrub(START))
+    owed = await store.read(lambda tx: tx.removals.owed_scrub())
+    assert owed is not None
+    await store.write(lambda tx: tx.removals.owe_scrub(START))
+    await store.write(lambda tx: tx.removals.scrubbed(owed))
+    rest = await store.read(lambda tx: tx.removals.owed_scrub())
+    assert rest is not None
+    await store.write(lambda tx: tx.removals.scrubbed(rest))
+    assert await store.read(lambda tx: tx.removals.owed_scrub()) is None
+
+
+async def test_nothing_of_what_was_deleted_is_in_the_files_after_a_scrub(
+    store: Store, tmp_path: Path
+) -> None:
+    """With all that happens to rows before: moved between pages, changed, others deleted."""
+    kinds = (5, 40, 300, 900, 6000)  # characters: some rows fill more than a page
+    chaos = random.Random(10)  # one for which SQLite's own overwriting leaves traces
+    ids: list[MessageId] = []
+
+    def live(tx: Tx, start: int) -> None:
+        for number in range(start, start + 100):
+            chat = chaos.choice((CHAT, OTHER))
+            text = f"SECRET-{chat}-{number:05d}-" + "x" * chaos.choice(kinds)
+            ids.append(message(tx, number, chat, text=text, state=State.ANSWERED).id)
+            if chaos.random() < 0.3:
+                tx.removals.drop_message(ids.pop(chaos.randrange(len(ids))))
+
+    for start in range(0, 1200, 100):
+        await store.write(partial(live, start=start))
+    await store.write(lambda tx: tx.removals.forget(CHAT))
+    assert await store.scrub()
+    kept = await store.read(lambda tx: texts(tx, OTHER))
+    found = re.findall(rb"SECRET-[a-z:]+-\d{5}", contents(tmp_path))
+    assert {one.decode() for one in found} == {
+        text[: len("SECRET-fake:work-00000")] for text in kept
+    }
+
+
+def texts(tx: Tx, chat: ChatId) -> list[str]:
+    found: list[str] = []
+    seq = 0
+    while page := tx.messages.page(chat, seq, 200):
+        found += [message.text for message in page]
+        seq = page[-1].seq
+    return found
+
+
+def contents(folder: Path) -> bytes:
+    """All that a store has written, whatever files it makes."""
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+async def test_writes_and_reads_go_on_during_a_scrub(store: Store) -> None:
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+        scrubbing = tasks.create_task(store.scrub())
+        for number in range(20):
+            tasks.create_task(store.write(partial(message, number=number)))
+            tasks.create_task(store.read(lambda tx: tx.groups.all()))
+    assert scrubbing.result()
+    assert len(await store.read(lambda tx: tx.messages.page(CHAT, 0, 50))) == 20
 
 
 async def test_turns_go_when_no_message_is_left_of_them(store: Store) -> None:

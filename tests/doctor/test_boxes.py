@@ -15,7 +15,7 @@ from hallporter.agents.workspace import Premises
 from hallporter.doctor import boxes
 from hallporter.doctor.boxes import DryStart
 from hallporter.doctor.examining import judge_rooms, mended, together
-from hallporter.domain.brief import AgentSettings, Fitness
+from hallporter.domain.brief import AgentSettings, Fitness, Limits
 from hallporter.domain.errors import AgentFailedError, AgentRefusedError
 from hallporter.domain.extra_mount import ExtraMount
 from hallporter.domain.finding import Level, SweepBoxes, good, problem
@@ -25,7 +25,7 @@ from hallporter.home import Home, installation, open_home
 from hallporter.ports import EngineHealth, Health, Sandbox
 from hallporter.sandboxes import leftovers
 from hallporter.sandboxes.bubblewrap import Bubblewrap
-from hallporter.sandboxes.cgroups import Fences, Hierarchy
+from hallporter.sandboxes.cgroups import Fences, Hierarchy, find
 from hallporter.sandboxes.machine import interpreter
 from hallporter.sandboxes.process import Process
 from hallporter.sandboxes.stock import Stock
@@ -33,6 +33,7 @@ from hallporter.switchboard.status import Report, SandboxInfo
 from tests.fakes.clock import FakeClock
 from tests.switchboard.house import SETTINGS
 
+WHERE = "there: command in [agent] of hallporter.toml"
 PATIENCE = 30.0  # seconds: for a box on a busy machine
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -146,6 +147,7 @@ async def start(
         trouble=seen.trouble,
         missing=seen.missing,
         notes=seen.notes,
+        where_to_change=WHERE,
     )
 
 
@@ -170,7 +172,7 @@ async def test_a_missing_program_is_told(home: Home, sandbox: Sandbox) -> None:
     (found,) = boxes.judge_agents([seen])
     assert found.is_wrong
     assert "the program no-such-program is not there" in found.what
-    assert "groups set family" in found.do
+    assert found.do == f"mend what it says, or change it {WHERE}"
 
 
 async def test_a_program_without_its_interpreter_is_told(home: Home, sandbox: Sandbox) -> None:
@@ -189,12 +191,13 @@ async def test_a_path_in_the_command_that_is_not_there_is_told(
     (found,) = boxes.judge_agents([seen])
     assert found.level is Level.WARNING
     assert "names /nowhere/agent.py" in found.what
+    assert found.do.endswith(WHERE)
 
 
 async def test_settings_that_no_start_survives_are_told(home: Home, sandbox: Sandbox) -> None:
     with pytest.raises((AgentRefusedError, AgentFailedError)) as refused:
         await start(home, sandbox, command("cat", str(home.path)))
-    (found,) = boxes.judge_agents([boxes.refused("family", refused.value)])
+    (found,) = boxes.judge_agents([boxes.refused("family", refused.value, WHERE)])
     assert found.is_wrong
     assert "the whole home lies in it" in found.what
 
@@ -268,6 +271,24 @@ async def test_a_box_of_an_earlier_host_is_found_and_ended(home: Home) -> None:
     assert found.fix == SweepBoxes()
     assert done.mended
     assert boxes.left_by_others(home, label, live=()) == frozenset()
+
+
+async def test_empty_control_groups_of_a_killed_host_are_found_and_removed(home: Home) -> None:
+    label = installation(home)
+    fences = Fences(find(), installation=label)  # none where the kernel gives us none
+    fences.put_up("old-fence", Limits(memory=64 << 20, pids=10))
+    names = boxes.left_by_others(home, label, live=())
+    stock = Stock([Bubblewrap(installation=label)], "auto")
+    await mended(boxes.judge_left(names, is_serving=False), sweep=stock.sweep)
+    assert names == ({"old-fence"} if find() else frozenset())
+    assert fences.names() == frozenset()
+
+
+def test_one_box_is_one_box() -> None:
+    (one,) = boxes.judge_left({"a"}, is_serving=False)
+    (two,) = boxes.judge_left({"a", "b"}, is_serving=False)
+    assert one.what == "1 box was left behind: a"
+    assert two.what == "2 boxes were left behind: a, b"
 
 
 def test_the_box_of_a_live_agent_is_not_left_behind(home: Home) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import socket
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from hallporter.doctor import database, machine
+from hallporter.doctor.database import Database
 from hallporter.doctor.machine import ClockFacts
 from hallporter.doctor.storage import folder_size, storage_of
 from hallporter.domain.finding import Level
-from hallporter.home import open_home
+from hallporter.home import Home, open_home
+from hallporter.stores.refusals import disk_trouble
 from hallporter.stores.sqlite import open_store
 from hallporter.switchboard.status import Storage
 from tests.fakes.clock import FakeClock
@@ -40,6 +43,7 @@ CLOCK = ClockFacts(
         (400, 500, Level.WARNING),
         (400, None, Level.OK),
         (20, None, Level.PROBLEM),
+        (0, None, Level.PROBLEM),
     ],
 )
 def test_a_disk_that_fills_is_told_in_time(free: int, least: int | None, level: Level) -> None:
@@ -65,7 +69,7 @@ def test_requests_put_aside_are_told(tmp_path: Path) -> None:
     (found,) = machine.judge_errors(home, storage_of(home, home.database))
     assert good.level is Level.OK
     assert found.level is Level.WARNING
-    assert found.what.startswith("1 files in ")
+    assert found.what.startswith("1 file in ")
 
 
 def test_folders_that_nobody_watches_are_told() -> None:
@@ -126,9 +130,23 @@ def test_the_clock_of_this_machine_is_read(tmp_path: Path) -> None:
     now = datetime.now(UTC)
     began = machine.begin(now - timedelta(hours=1))
     facts = machine.look_at_clock(home, now=now, began=began, zone="UTC", is_zone_set=True)
+    assert facts.file_time is not None
     assert abs(facts.file_time - now) < timedelta(seconds=30)
     assert timedelta(minutes=59) < facts.jumped < timedelta(minutes=61)
     assert list(home.run_dir.glob("clock-*")) == []
+
+
+def test_a_disk_that_takes_no_file_says_nothing_about_the_clock(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    facts = machine.look_at_clock(
+        Home(path=tmp_path / "nowhere"),
+        now=now,
+        began=machine.begin(now),
+        zone="UTC",
+        is_zone_set=True,
+    )
+    (found,) = machine.judge_clock(facts)
+    assert found.level is Level.OK
 
 
 # --- port ---------------------------------------------------------------------------------------
@@ -201,4 +219,30 @@ def test_a_database_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
     (tmp_path / "hallporter.db").mkdir()
     (found,) = database.judge(database.look(tmp_path / "hallporter.db"))
     assert found.level is Level.PROBLEM
-    assert "cannot be read" in found.what
+    assert "cannot be read: it is no file" in found.what
+
+
+@pytest.mark.parametrize(
+    ("code", "why", "do"),
+    [
+        (sqlite3.SQLITE_FULL, "the disk is full", "make room"),
+        (sqlite3.SQLITE_IOERR_SHMSIZE, "the disk is full or does not work", "make room"),
+        (sqlite3.SQLITE_IOERR_READ, "the disk does not work", "dmesg"),
+    ],
+)
+def test_a_disk_that_keeps_the_database_shut_is_told_as_the_cause(
+    tmp_path: Path, code: int, why: str, do: str
+) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = code
+    facts = Database(path=tmp_path / "hallporter.db", exists=True, disk=disk_trouble(error))
+    (found,) = database.judge(facts)
+    assert found.is_wrong
+    assert found.what.endswith(f"cannot be opened: {why}")
+    assert do in found.do
+
+
+def test_a_lock_is_not_the_disks_fault() -> None:
+    error = sqlite3.OperationalError("database is locked")
+    error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    assert disk_trouble(error) == ""

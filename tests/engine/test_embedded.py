@@ -40,6 +40,9 @@ class AwayStore:
         self._look()
         return await self._store.read(fn)
 
+    async def scrub(self) -> bool:
+        return await self._store.scrub()
+
     def _look(self) -> None:
         if self.is_away:
             self.refused.set()

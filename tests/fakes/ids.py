@@ -9,5 +9,5 @@ _COUNT = itertools.count(1)
 
 
 def counting_id(prefix: str) -> str:
-    """`domain.ids.NewId`: m_1, m_2, t_3, …"""
-    return f"{prefix}_{next(_COUNT)}"
+    """`domain.ids.NewId`: m_00001, m_00002, t_00003, …; in the order in which they were made."""
+    return f"{prefix}_{next(_COUNT):05d}"

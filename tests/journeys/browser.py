@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 from dataclasses import dataclass, field
 from importlib import resources
@@ -14,7 +15,14 @@ from playwright.async_api import async_playwright, expect
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request
+    from playwright.async_api import (
+        Browser,
+        BrowserContext,
+        ConsoleMessage,
+        Locator,
+        Page,
+        Request,
+    )
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = (
@@ -38,6 +46,27 @@ PHONE: dict[str, Any] = {
     "is_mobile": True,
     "device_scale_factor": 2,
 }
+
+# The rows in which two pictures differ, by more than what a second drawing may.
+_ROWS = """async (pictures) => {
+  const pixels = await Promise.all(pictures.map(async (picture) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${picture}`;
+    await image.decode();
+    const canvas = new OffscreenCanvas(image.width, image.height);
+    const context = canvas.getContext("2d");
+    context.drawImage(image, 0, 0);
+    return context.getImageData(0, 0, image.width, image.height);
+  }));
+  const [one, other] = pixels.map(({ data }) => data);
+  const rows = new Set();
+  for (let place = 0; place < one.length; place += 1) {
+    if (Math.abs(one[place] - other[place]) > 48) {
+      rows.add(Math.floor(place / 4 / pixels[0].width));
+    }
+  }
+  return [...rows];
+}"""
 
 expect.set_options(timeout=PATIENCE)
 
@@ -106,6 +135,27 @@ async def picture(page: Page, name: str) -> None:
     """Kept for people to look at."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     await page.screenshot(path=PICTURES / f"{name}.png")
+
+
+async def scrolls(page: Page) -> bool:
+    """Whether the page itself does: only the log in it should."""
+    taller: int = await page.evaluate("document.scrollingElement.scrollHeight - innerHeight")
+    return taller != 0
+
+
+async def spills(page: Page, item: Locator) -> bool:
+    """Whether an item paints above or below its own box: there it looks otherwise without it."""
+    await item.evaluate("(node) => node.scrollIntoView({block: 'center'})")
+    box = await item.bounding_box()
+    assert box is not None
+    looks = []
+    for visibility in ("visible", "hidden"):
+        await item.evaluate("(node, value) => { node.style.visibility = value }", visibility)
+        looks.append(base64.b64encode(await page.screenshot(scale="css")).decode())
+    await item.evaluate("(node) => { node.style.visibility = '' }")
+    edges = [box["y"] - 2, box["y"] + box["height"] + 2]  # where they are rounded
+    rows: list[int] = await page.evaluate(_ROWS, looks)
+    return any(not edges[0] <= row <= edges[1] for row in rows)
 
 
 async def overflow(page: Page) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
 from collections.abc import AsyncIterator
@@ -21,10 +22,13 @@ from tests.journeys.browser import (
     chromium,
     overflow,
     picture,
+    scrolls,
+    spills,
     violations,
     window,
 )
 from tests.journeys.host import Host, running, settings
+from tests.journeys.wire import wired
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Locator, Page
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(180)
 
+PATIENCE = 20.0  # seconds
 SHAPES = {"desktop": DESKTOP, "phone": PHONE}
 
 
@@ -84,9 +89,11 @@ async def test_from_the_first_visit_to_the_first_answers(
         page = await person.tab(printed[0])
         await expect(page).to_have_url(f"{host.url}/")
         await expect(page.locator("#welcome")).to_contain_text("demo agent")
+        await expect(page.locator("#hello")).to_be_in_viewport(ratio=1)
         await picture(page, f"{shape}-welcome")
         assert await violations(page) == []
         assert await overflow(page) <= 0
+        assert not await scrolls(page)
 
         await page.get_by_role("button", name="where are you?").click()
         await expect(replies(page)).to_have_count(1)
@@ -103,9 +110,12 @@ async def test_from_the_first_visit_to_the_first_answers(
         await picture(page, f"{shape}-fate")
         assert await violations(page) == []
         assert await overflow(page) <= 0
+        assert not await scrolls(page)
         assert await shown(page) == await stored(host)
 
         await page.goto(f"{host.url}/sessions")
+        await expect(page.locator(".tag")).to_have_text("this browser")
+        await picture(page, f"{shape}-sessions")
         assert await violations(page) == []
         assert person.errors == []
         assert person.foreign == []
@@ -145,6 +155,65 @@ async def test_a_follow_up_during_a_slow_answer_and_a_stop(host: Host, browser: 
         await expect(replies(page).last).to_contain_text("demo agent")
         assert await shown(page) == await stored(host)
         assert person.errors == []
+
+
+def seconds(elapsed: str) -> int:
+    minutes, _, rest = elapsed.partition(":")
+    return 60 * int(minutes) + int(rest)
+
+
+async def test_the_time_an_answer_takes_goes_on_after_a_cut_line(
+    host: Host, browser: Browser
+) -> None:
+    async with wired(host.url) as wire, window(browser, wire.url, DESKTOP) as person:
+        page = await person.tab((await host.link()).replace(host.url, wire.url))
+        await say(page, "work slowly for 60 seconds")
+        await expect(page.locator("#elapsed")).to_have_text("0:04")
+        wire.cut()
+        await expect(page.locator("#banner")).to_contain_text("away")
+        await expect(page.locator("#banner")).to_contain_text("back")
+        await expect(page.locator("#working")).to_be_visible()
+        assert seconds(await page.locator("#elapsed").inner_text()) >= 5
+        await page.reload()
+        await expect(page.locator("#working")).to_be_visible()
+        assert seconds(await page.locator("#elapsed").inner_text()) >= 5
+        await page.get_by_role("button", name="Stop").click()
+        await expect(page.locator("#working")).to_be_hidden()
+
+
+async def test_what_there_is_to_try_is_answered_where_a_trigger_is_needed(
+    host: Host, browser: Browser
+) -> None:
+    async with host.client() as operator:
+        body = {"chat": "web:shy", "name": "Shy", "folder": "shy", "requires_trigger": True}
+        assert (await operator.post("/api/groups", json=body)).status_code == 201
+    async with window(browser, host.url, DESKTOP) as person:
+        page = await person.tab(await host.link())
+        await page.goto(f"{host.url}/?chat=web:shy")
+        await picture(page, "desktop-trigger")
+        for button in await page.locator("[data-say]").all():
+            assert await button.evaluate("(node) => node.scrollWidth <= node.clientWidth")
+        await page.get_by_role("button", name="where are you?").click()
+        await expect(replies(page)).to_contain_text("sandbox", ignore_case=True)
+        assert person.errors == []
+
+
+async def test_without_script_one_can_still_talk(host: Host, browser: Browser) -> None:
+    shape = {**DESKTOP, "java_script_enabled": False}
+    async with window(browser, host.url, shape) as person, host.client() as operator:
+        page = await person.tab(await host.link())
+        await expect(page).to_have_url(f"{host.url}/")
+        await expect(page.locator("noscript")).to_be_visible()
+        await say(page, "hello")
+        await expect(page).to_have_url(re.compile(r"/\?chat=web%3Amain#m-"))
+        await expect(messages(page).first).to_contain_text("hello")
+        await expect(page.locator("noscript")).to_be_in_viewport()
+        async with asyncio.timeout(PATIENCE):
+            while len(await stored(host)) < 2:
+                await operator.get("/api/status")
+        await page.reload()
+        await expect(replies(page)).to_have_count(1)
+        await picture(page, "desktop-without-script")
 
 
 async def test_a_host_that_is_killed_and_comes_back_under_an_open_page(
@@ -207,6 +276,24 @@ async def test_a_draft_survives_a_reload_and_lines_are_kept(host: Host, browser:
         await expect(messages(page).first.locator("br")).to_have_count(1)
         await page.reload()
         await expect(page.locator("#text")).to_have_value("")
+
+
+async def test_logging_out_leaves_no_words_in_the_browser(host: Host, browser: Browser) -> None:
+    async with window(browser, host.url, DESKTOP) as person:
+        page = await person.tab(await host.link())
+        list_ = await person.tab(f"{host.url}/sessions")
+        await page.fill("#text", "a word for nobody else")
+        assert "nobody" in await page.evaluate("JSON.stringify(localStorage)")
+        await page.route("**/say", lambda route: route.abort())
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".pending")).to_have_count(1)
+        await page.fill("#text", "and another")
+
+        await list_.get_by_role("button", name="Log out").click()
+        for tab in (list_, page):
+            await expect(tab).to_have_url(f"{host.url}/login")
+            kept = "JSON.stringify([localStorage, sessionStorage])"
+            assert await tab.evaluate(kept) == "[{},{}]"
 
 
 async def test_a_revoked_browser_is_led_to_the_door(host: Host, browser: Browser) -> None:
@@ -273,6 +360,11 @@ async def test_five_thousand_messages_are_read_page_by_page(
 
 
 ZALGO = "z" + "\u0300\u0301\u0302\u0489" * 200
+PILE = "z" + "\u0301\u0323" * 60
+PILES = (
+    f"{PILE} {PILE}\n\n# {PILE}\n\n- {PILE}\n- more\n\n> {PILE}\n\n`{PILE}`\n\n"
+    f"```{PILE[:9]}\n{PILE}\n```\n\n| a | b |\n|---|---|\n| {PILE} | x |\n| y | {PILE} |"
+)
 HOSTILE = [
     "<script>window.broken = 1</script>",
     "<img src=x onerror='window.broken = 1'>",
@@ -294,7 +386,11 @@ HOSTILE = [
     "مرحبا بالعالم، هذا نص طويل من اليمين إلى اليسار مع `code` و English inside",
     "{{ 7*7 }} {% raw %} ${7*7} <%= 1 %>",
     "# " + "H" * 400,
+    "|a" * 350 + "|\n" + "|-" * 350 + "|\n" + "|\n" * 190,
+    "[a]: https://a.example/" + "x" * 9000 + "\n\n" + "[a]" * 6000,
+    PILES,
 ]
+MOST_MARKUP = 2_000_000  # characters: some ten times what was said
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -323,12 +419,38 @@ async def test_hostile_words_neither_act_nor_break_the_page(
             assert await page.evaluate("window.broken") is None
             assert await page.locator("h1").count() == 1
             assert await overflow(page) <= 0
+            assert not await scrolls(page)
+            assert await page.evaluate("document.body.outerHTML.length") < MOST_MARKUP
             await expect(page.locator("#text")).to_be_visible()
             await expect(page.locator("#text")).to_be_in_viewport()
             assert await violations(page) == []
             await picture(page, f"{shape}-hostile")
             assert person.errors == []
             assert person.foreign == []
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_a_pile_of_accents_stays_in_its_own_place(
+    host: Host, browser: Browser, shape: str
+) -> None:
+    async with host.client() as operator, window(browser, host.url, SHAPES[shape]) as person:
+        body = {"chat": "web:wild", "name": PILE, "folder": "wild"}
+        assert (await operator.post("/api/groups", json=body)).status_code == 201
+        for sender in ("Bob", PILE, "operator"):
+            saying = {"text": PILES, "sender": sender, "id": f"by-{sender[:1]}"}
+            await operator.post("/api/chats/web:wild/messages", json=saying)
+        page = await person.tab(await host.link())
+        await page.goto(f"{host.url}/?chat=web:wild")
+        await expect(messages(page)).to_have_count(3)
+        await page.fill("#text", PILE)
+        await page.locator("#text").blur()
+        await picture(page, f"{shape}-accents")
+        parts = ["#text", ".title h1", "nav li:last-child", "#m-by-z .who"]
+        for message in ("#m-by-z", "#m-by-o"):
+            block = f"{message} .body"
+            parts += [block, *(f"{block} {tag} >> nth=0" for tag in ("p", "h3", "li", "pre"))]
+            parts += [f"{block} {tag} >> nth=-1" for tag in ("blockquote p", "th", "td")]
+        assert [part for part in parts if await spills(page, page.locator(part))] == []
 
 
 async def test_what_needs_the_operator_is_on_the_page(tmp_path: Path, browser: Browser) -> None:

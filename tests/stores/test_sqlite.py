@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hallporter.domain.chat import ChatSeen
-from hallporter.domain.errors import StoreRefusedError, StoreUnavailableError
+from hallporter.domain.errors import DiskError, StoreRefusedError, StoreUnavailableError
 from hallporter.domain.ids import ChatId, MessageId
 from hallporter.domain.message import Kind, Message
 from hallporter.stores import migrations
@@ -238,7 +238,7 @@ async def test_a_full_disk_refuses_the_write_keeps_nothing_of_it_and_works_again
         shelf.fill()
         try:
             for _ in range(3):
-                with pytest.raises(StoreUnavailableError, match="did not take the write"):
+                with pytest.raises(DiskError, match="did not take the write: the disk is full"):
                     await store.write(too_much)
             texts = [m.text for m in await store.read(lambda tx: tx.messages.page(CHAT, 0, 10))]
             assert texts == ["before"]
@@ -387,6 +387,21 @@ async def test_a_step_that_was_applied_in_another_form_is_refused(path: Path) ->
             pass
 
     assert files(path.parent) == before
+
+
+# What was released is in people's databases: a step never changes, a change is a new step.
+PINNED = {
+    "0001_switchboard": "f59facee7efb80db25f27281fcf32b91c469294c76233c51fd541c5da5255778",
+    "0002_sessions": "04905972a0ced3dddd04630b4d6d62965b879187437504f7f23ba66a685ebfbb",
+    "0003_notices": "7c2917c81db5973bf3b6477a8509b585aefe2470437ab98f0399369712bc36ea",
+    "0004_removals": "37956cc1090614ed136fe9d3f9d2885673c839b4d36674ba4bbdc387340215c5",
+}
+
+
+def test_no_migration_has_changed_since_it_was_made() -> None:
+    steps = {f"{step.number:04d}_{step.name}": step for step in migrations.load("sqlite")}
+
+    assert {name: step.checksum for name, step in steps.items()} == PINNED
 
 
 def test_migrations_are_numbered_without_gaps() -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
+import structlog
 
-from hallporter.domain.errors import AgentRefusedError
+from hallporter.domain.errors import AgentRefusedError, DiskError
 from hallporter.domain.happening import Delivered, Lagged, MessageStored, TurnChanged
 from hallporter.domain.ids import ChatId, MessageId, TurnId
 from hallporter.domain.removal import Reason, Removal
@@ -27,6 +28,9 @@ from tests.switchboard.house import CHAT, House, open_house
 if TYPE_CHECKING:
     from hallporter.books import Tx
     from hallporter.domain.happening import Happening
+    from hallporter.ports import Store
+
+T = TypeVar("T")
 
 MAIN = ChatId("fake:main")
 ELSEWHERE = ChatId("other:ops")
@@ -220,6 +224,50 @@ async def test_a_disk_that_fills_up_is_told_once_until_there_is_room(desk: Desk)
     told = await desk.said()
     assert len(told) == 2
     assert told[0].startswith("The disk is nearly full: 999 bytes free")
+
+
+class FullStore:
+    """Reads as ever; what is written runs, and is then refused."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.read = store.read
+        self.scrub = store.scrub
+
+    async def write(self, fn: Callable[[Tx], T]) -> T:
+        def no_room(tx: Tx) -> T:
+            fn(tx)
+            raise DiskError("the disk is full")
+
+        return await self._store.write(no_room)
+
+
+async def test_a_full_disk_is_shown_while_it_cannot_be_stored_and_told_when_it_can(
+    desk: Desk,
+) -> None:
+    room = desk.notices._store
+    desk.notices._store = FullStore(room)
+    desk.free.append(0)
+    with structlog.testing.capture_logs() as logged, pytest.raises(DiskError):
+        await desk.notices.look()
+    (shown,) = await desk.notices.open()
+    assert shown.key == "disk"
+    assert shown.text.startswith("The disk is nearly full: 0 bytes free")
+    assert [entry["event"] for entry in logged] == []
+    assert await desk.said() == []
+    desk.notices._store = room
+    with structlog.testing.capture_logs() as logged:
+        assert await desk.keys() == ["disk"]
+    assert "notice.raised" in [entry["event"] for entry in logged]
+    assert len(await desk.said()) == 1
+
+
+async def test_how_much_is_free_is_shown_as_it_is_now(desk: Desk) -> None:
+    desk.free.append(LEAST - 1)
+    await desk.keys()
+    desk.free.append(7)
+    (shown,) = await desk.notices.open()
+    assert "7 bytes free" in shown.text
 
 
 async def test_without_a_least_the_disk_is_never_a_notice(desk: Desk) -> None:

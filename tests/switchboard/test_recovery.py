@@ -49,6 +49,9 @@ class MovingStore:
         self._refuse("read")
         return await self._store.read(fn)
 
+    async def scrub(self) -> bool:
+        return await self._store.scrub()
+
     async def was_missed(self) -> None:
         async with asyncio.timeout(PATIENCE):
             await self.refused.wait()

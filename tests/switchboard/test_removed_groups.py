@@ -7,15 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hallporter.books import Tx
 from hallporter.domain.brief import Block
-from hallporter.domain.errors import FencedError, NotFoundError
+from hallporter.domain.errors import FencedError
 from hallporter.domain.ids import ChatId
-from hallporter.domain.message import Message
 from hallporter.switchboard.progress import Opened, Progress
 from tests.switchboard.house import CHAT, House, open_house
 
-NEIGHBOUR = ChatId("fake:neighbour")
 ANSWER = Block(is_error=False, text="hi", session_id="s", error="", through=99, idle=True)
 
 
@@ -33,14 +30,6 @@ async def claim(house: House, chat: ChatId = CHAT) -> Opened:
 
 async def answer(house: House, opened: Opened) -> None:
     await house.store.write(lambda tx: house.clerk.block(tx, opened.turn, ANSWER, Progress()))
-
-
-async def left_in(house: House, chat: ChatId) -> tuple[int, bool, bool]:
-    def fn(tx: Tx) -> tuple[int, bool, bool]:
-        turns = tx.turns.given(chat, 1)
-        return (len(tx.messages.page(chat, 0, 50)), bool(turns), bool(tx.outbox.pending(chat, 9)))
-
-    return await house.store.read(fn)
 
 
 async def test_what_waits_for_a_removed_group_is_ignored_and_says_why(house: House) -> None:
@@ -102,33 +91,12 @@ async def test_a_turn_of_a_removed_group_is_stopped_and_its_words_no_longer_coun
     assert (fate.steps[-1].what, fate.steps[-1].why) == ("stopped", "the group was removed")
 
 
-async def history(house: House, chat: ChatId) -> Message:
-    await house.register(chat)
-    said = await house.hear("hello", chat)
-    await answer(house, await claim(house, chat))
-    return said
+async def test_the_chat_remembers_the_folder_until_another_group_gets_it(house: House) -> None:
+    await house.register()
+    await house.groups.remove("family")
 
+    left = await house.store.read(lambda tx: tx.groups.left_by(CHAT))
+    await house.register()
+    taken = await house.store.read(lambda tx: tx.groups.left_by(CHAT))
 
-async def test_with_the_history_goes_all_that_was_said_in_this_chat_alone(house: House) -> None:
-    said = await history(house, CHAT)
-    kept = await history(house, NEIGHBOUR)
-    before = await house.chat()
-
-    await house.groups.remove_with_history("family")
-
-    assert await left_in(house, CHAT) == (0, False, False)
-    assert await left_in(house, NEIGHBOUR) == (2, True, True)
-    with pytest.raises(NotFoundError):
-        await house.fate(said)
-    assert await house.state(kept) == "answered"
-    after = await house.chat()
-    assert (after.head, after.cursor, after.session_id) == (before.head, before.head, None)
-
-
-async def test_a_chat_without_its_history_can_be_used_again(house: House) -> None:
-    await history(house, CHAT)
-    await house.groups.remove_with_history("family")
-
-    again = await history(house, CHAT)
-
-    assert await house.state(again) == "answered"
+    assert (left, taken) == (["family"], [])

@@ -103,6 +103,7 @@ async def test_the_last_use_is_noted_but_not_with_every_request(door: Door) -> N
         ("king", "ada", None, "role"),
         ("consumer_app", "  ", None, "subject"),
         ("consumer_app", "x" * 201, None, "subject"),
+        ("consumer_app", " Operator ", None, "subject"),
         ("consumer_app", "ada", timedelta(0), "expires"),
         ("consumer_app", "ada", timedelta(days=-1), "expires"),
     ],

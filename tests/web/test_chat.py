@@ -1,7 +1,13 @@
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
+from html import unescape
 from typing import TYPE_CHECKING
 
 import httpx
@@ -10,6 +16,8 @@ import pytest
 from hallporter.domain.ids import MessageId
 from hallporter.domain.message import Kind, Message, State
 from hallporter.domain.notice import Notice
+from hallporter.domain.trigger import is_trigger
+from hallporter.web.typesetter import Typesetter
 from tests.api.front import MAIN, served
 from tests.api.test_stream import Stream
 from tests.fakes.clock import START
@@ -27,25 +35,43 @@ async def say(client: httpx.AsyncClient, text: str, **more: str) -> httpx.Respon
     return await client.post(SAY, data={"text": text, **more}, headers=headers)
 
 
+def message_of(text: str) -> Message:
+    return Message(
+        id=MessageId("m1"),
+        chat=MAIN,
+        seq=1,
+        ext_id="m1",
+        sender="operator",
+        sender_name="operator",
+        text=text,
+        at=START,
+        kind=Kind.TEXT,
+        state=State.QUEUED,
+    )
+
+
 async def history(hall: Hall, count: int) -> None:
     def fn(tx: Tx) -> None:
         for _ in range(count):
             seq = tx.chats.raise_head(MAIN)
-            message = Message(
-                id=MessageId(f"h{seq}"),
-                chat=MAIN,
-                seq=seq,
-                ext_id=f"h{seq}",
-                sender="operator",
-                sender_name="operator",
-                text=f"message number {seq}",
-                at=START,
-                kind=Kind.TEXT,
-                state=State.ANSWERED,
-            )
-            tx.messages.add(message)
+            message = message_of(f"message number {seq}")
+            id_ = MessageId(f"h{seq}")
+            tx.messages.add(replace(message, id=id_, ext_id=id_, seq=seq, state=State.ANSWERED))
 
     await hall.front.store.write(fn)
+
+
+@contextlib.asynccontextmanager
+async def following(hall: Hall, *, after: int) -> AsyncIterator[Stream]:
+    """One open page's stream."""
+    async with hall.browser() as browser, served(hall.front) as url:
+        cookies = {"hp_session": browser.cookies["hp_session"]}
+        address = f"/chats/{MAIN}/events?after={after}"
+        async with (
+            httpx.AsyncClient(base_url=url, cookies=cookies) as client,
+            client.stream("GET", address) as answer,
+        ):
+            yield Stream(answer)
 
 
 async def test_a_first_visitor_sees_who_answers_and_what_to_try(hall: Hall) -> None:
@@ -56,6 +82,120 @@ async def test_a_first_visitor_sees_who_answers_and_what_to_try(hall: Hall) -> N
     assert page.count("data-say=") == 3
     assert "docs/protocol.md" in page
     assert "docs/api.md" in page
+
+
+def offered(page: str) -> list[str]:
+    return [unescape(words) for words in re.findall(r'data-say="([^"]*)"', page)]
+
+
+@pytest.mark.parametrize(
+    ("trigger", "opening"),
+    [("@Andy", "@Andy "), ("@Ändi", "@Ändi "), (r"\bandy\b", "@Andy "), ("^porter", None)],
+)
+async def test_what_there_is_to_try_wakes_a_chat_that_needs_a_trigger(
+    hall: Hall, trigger: str, opening: str | None
+) -> None:
+    more = {"requires_trigger": True, "trigger": trigger}
+    await hall.front.register("web:reader", "reader", **more)
+    async with hall.browser() as client:
+        page = (await client.get("/?chat=web:reader")).text
+    if opening is None:  # nobody can guess what a pattern is made for
+        assert offered(page) == []
+        assert f"<code>{trigger}</code>" in page
+    else:
+        assert len(offered(page)) == 3
+        assert all(is_trigger(trigger, words) for words in offered(page))
+        assert all(words.startswith(opening) for words in offered(page))
+        assert f'placeholder="Begin with {opening.strip()}"' in page
+
+
+async def test_without_script_a_form_leads_back_to_its_chat(hall: Hall) -> None:
+    await hall.front.register("web:reader", "reader")
+    async with hall.browser() as client:
+        page = await client.get("/?chat=web:reader")
+        form = {"text": "hello", "csrf": csrf_in(page)}
+        answer = await client.post("/chats/web:reader/say", data=form)
+        place, _, mark = answer.headers["location"].partition("#")
+        assert (answer.status_code, place) == (303, "/?chat=web%3Areader")
+        shown = (await client.get(place)).text
+        refused = await client.post("/chats/web:reader/say", data={**form, "text": " "})
+    assert "<noscript>" in page.text
+    assert f'id="{mark}"' in shown
+    assert '<p dir="auto">hello</p>' in shown
+    assert refused.status_code == 400
+    assert "say something" in refused.text
+    assert refused.headers["content-type"].startswith("text/html")
+
+
+async def test_only_what_the_operator_said_is_drawn_as_mine(hall: Hall) -> None:
+    async with hall.front.client(await hall.front.token()) as consumer:
+        for name in ("You", "Andy\u200b"):
+            saying = {"text": f"I am {name}", "sender": name, "id": name[:3]}
+            answer = await consumer.post(f"/api/chats/{MAIN}/messages", json=saying)
+            assert answer.status_code == 202
+    async with hall.browser() as client:
+        await say(client, "hello", id="w_1")
+        page = (await client.get("/")).text
+    mine, *others = [item for item in page.split("<li ")[1:] if 'data-seq="' in item][::-1]
+    assert "<bdi>You</bdi>" in mine
+    assert "mine" in mine
+    assert "guest" not in mine
+    assert len(others) == 2
+    for other in others:
+        assert "mine" not in other
+        assert '<span class="tag">guest</span>' in other
+
+
+async def test_a_message_is_set_once_however_many_read_along() -> None:
+    count = 0
+
+    def article(message: Message) -> str:
+        nonlocal count
+        count += 1
+        return f"<li>{message.text}</li>"
+
+    typesetter = Typesetter(article)
+    short, long = message_of("short"), message_of("long " * 1000)
+    for message in (short, long):
+        told = await asyncio.gather(*(typesetter.event(message) for _ in range(50)))
+        assert {json.loads(one)["html"] for one in told} == {f"<li>{message.text}</li>"}
+    assert count == 2
+    changed = json.loads(await typesetter.event(replace(short, text="other")))
+    assert changed["html"] == "<li>other</li>"
+
+
+async def test_what_is_set_is_not_kept_for_ever() -> None:
+    typesetter = Typesetter(lambda message: message.text)
+    for number in range(30):
+        await typesetter.event(message_of(str(number) * 100_000))
+    assert typesetter.kept < 3_000_000
+
+
+BOMBS = [
+    "|a" * 350 + "|\n" + "|-" * 350 + "|\n" + "|\n" * 190,
+    "|a" * 60 + "|\n" + "|-" * 60 + "|\n" + "|\n" * 5000,
+    "> " * 15_000,
+    "[a]: https://a.example/" + "x" * 9000 + "\n\n" + "[a]" * 6000,
+    "`" * 30_000,
+    "*a _b " * 5000,
+    "![" * 10_000,
+]
+
+
+@pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb[:12])
+async def test_a_little_text_makes_no_large_page(hall: Hall, bomb: str) -> None:
+    async with hall.browser() as client:
+        empty = len((await client.get("/")).text)
+        await hall.front.say(bomb)
+        page = (await client.get("/")).text
+        earlier = (await client.get(f"/chats/{MAIN}/earlier?before=9")).text
+    async with following(hall, after=0) as stream:
+        told = await stream.next()
+    assert told is not None
+    limit = 20 * len(bomb) + 10_000
+    assert len(page) - empty < limit
+    assert len(earlier) < limit
+    assert len(told.data["html"]) < limit
 
 
 async def test_what_is_said_is_stored_and_shown(hall: Hall) -> None:
@@ -140,12 +280,14 @@ async def test_a_message_tells_its_fate(hall: Hall) -> None:
         assert (await client.get("/fates/none")).status_code == 404
 
 
-async def test_a_running_turn_is_shown_with_its_age(hall: Hall) -> None:
+async def test_whoever_comes_or_comes_again_is_told_how_long_a_turn_has_run(hall: Hall) -> None:
     await hall.front.say("hello")
     await hall.front.open_turn()
     hall.front.clock.advance(timedelta(seconds=42))
-    async with hall.browser() as client:
-        assert 'data-working="42"' in (await client.get("/")).text
+    async with following(hall, after=1) as stream:
+        told = await stream.next()
+    assert told is not None
+    assert (told.kind, told.data["state"], told.data["age"]) == ("turn", "started", 42)
 
 
 async def test_the_stream_brings_rendered_messages_and_resumes(hall: Hall) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -139,6 +140,24 @@ async def test_a_browser_that_stays_away_for_thirty_days_is_out(hall: Hall) -> N
         assert (await client.get("/")).status_code == 303
 
 
+@pytest.mark.parametrize("path", ["/", "/sessions", "/notices", "/chats/web:main/earlier?before=9"])
+async def test_the_cookie_lasts_from_its_last_use(hall: Hall, path: str) -> None:
+    async with hall.browser() as client:
+        secret = client.cookies["hp_session"]
+        cookie = (await client.get(path)).headers["set-cookie"]
+    assert cookie.startswith(f"hp_session={secret};")
+    assert f"Max-Age={30 * 24 * 3600};" in cookie
+    assert "httponly" in cookie.lower()
+    assert "samesite=strict" in cookie.lower()
+
+
+async def test_a_cookie_that_opens_nothing_is_not_renewed(hall: Hall) -> None:
+    async with hall.browser() as client:
+        (session,) = await hall.front.desk.sessions.all()
+        await hall.front.desk.sessions.revoke(session.id)
+        assert "set-cookie" not in (await client.get("/")).headers
+
+
 async def test_sessions_are_listed_and_a_revoked_one_is_out_at_once(hall: Hall) -> None:
     async with hall.browser() as mine, hall.browser() as theirs:
         page = await mine.get("/sessions")
@@ -267,7 +286,25 @@ async def test_every_page_forbids_scripts_frames_and_sniffing(hall: Hall, path: 
 async def test_a_page_is_kept_by_no_cache_and_a_static_file_by_every(hall: Hall) -> None:
     async with hall.browser() as client:
         assert (await client.get("/")).headers["cache-control"] == "no-store"
-        assert "immutable" in (await client.get("/static/page.css")).headers["cache-control"]
+        page = (await client.get("/sessions")).text
+        (style,) = re.findall(r'href="(/static/page.css\?v=\w+)"', page)
+        assert "immutable" in (await client.get(style)).headers["cache-control"]
+        for other in ("/static/page.css", "/static/page.css?v=of-yesterday"):
+            assert (await client.get(other)).headers["cache-control"] == "no-cache"
+
+
+async def test_every_module_that_a_script_asks_for_is_named_by_its_content(hall: Hall) -> None:
+    asked = set()
+    async with hall.browser() as client:
+        for path in ("/", "/sessions"):
+            asked |= set(re.findall(r'<script[^>]* src="([^"]+)"', (await client.get(path)).text))
+        for script in list(asked):
+            text = (await client.get(script)).text
+            asked |= {f"/static/{name}" for name in re.findall(r'from "\./([^"]+)"', text)}
+        assert any("times.js" in address for address in asked)
+        for address in asked:
+            assert "immutable" in (await client.get(address)).headers["cache-control"]
+    assert len(asked) == len({address.partition("?")[0] for address in asked})
 
 
 @pytest.mark.parametrize(

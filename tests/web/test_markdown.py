@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 import pytest
@@ -124,6 +125,33 @@ def test_each_block_finds_its_own_direction() -> None:
 @pytest.mark.parametrize("text", ["> " * 40 + "deep", "- " * 40 + "deep", "x " * 20_000 + "deep"])
 def test_no_word_is_lost_however_deep_or_long(text: str) -> None:
     assert "deep" in read(text).words
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[1]: https://a.example/paper",
+        'Sources:\n\n[1]: https://a.example "A <title>"\n[2]: https://b.example',
+        "> [quoted]: https://a.example",
+        "- [listed]: https://a.example",
+        "[twice]: https://a.example\n[twice]: https://b.example\n\nsee [twice]",
+        "[*x*<b>]: https://a.example",
+    ],
+)
+def test_what_a_link_could_refer_to_is_shown_when_none_does(text: str) -> None:
+    words = read(text).words
+    for word in re.findall(r"\[[^\]]+\]: |https://[a-z.]+", text):
+        if word != "https://a.example" or "twice" not in text:
+            assert word in words
+    assert "A <title>" in words or "title" not in text
+
+
+def test_what_a_link_does_refer_to_is_not() -> None:
+    reader = read(
+        "see [the Paper][Ref] and ![a cat][cat]\n\n[ref]: https://a.example\n"
+        "[cat]: https://a.example/cat.png"
+    )
+    assert reader.words.strip() == "see the Paper and Picture: a cat"
 
 
 def test_a_little_text_never_becomes_a_large_table() -> None:

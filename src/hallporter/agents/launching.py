@@ -68,7 +68,7 @@ def launch_of(name: AgentId, brief: Brief, equipment: Equipment, sandbox: Sandbo
             "network = 'open' is not part of this version: a sandbox has no network;"
             " take the setting out, or use sandbox = 'process', which has the host's"
         )
-        raise AgentRefusedError(message)
+        raise AgentRefusedError(message, setting="network")
     shown = extras(brief, equipment)
     for one in shown:
         if one.note:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from hallporter.api.desk import At, Desk
 from hallporter.api.errors import Problem
-from hallporter.api.identity import OPERATOR, Asks, bearer
+from hallporter.api.identity import Asks, bearer
 from hallporter.api.transcript import (
     FateJson,
     MessagesJson,
@@ -21,6 +21,7 @@ from hallporter.api.transcript import (
 from hallporter.domain.errors import InvalidRequestError, NotFoundError, TooLargeError
 from hallporter.domain.ids import ChatId, MessageId
 from hallporter.domain.message import Inbound, Message
+from hallporter.domain.token import OPERATOR
 from hallporter.streams import EventStream
 
 router = APIRouter(tags=["chats"], dependencies=[bearer])
@@ -100,6 +101,9 @@ async def say(chat: OpenChat, saying: Saying, desk: At, caller: Asks, response: 
     if not caller.is_operator and shown.casefold() in await _taken_names(desk, chat):
         message = f"the name {shown!r} is taken in this house: choose another"
         raise InvalidRequestError(message, field="sender", value=shown)
+    if not caller.is_operator and caller.subject == OPERATOR:
+        message = f"this token is for {OPERATOR!r}, as the house's own is: make one for another"
+        raise InvalidRequestError(message, field="subject", value=caller.subject)
     inbound = Inbound(
         chat=chat,
         ext_id=own,
@@ -140,7 +144,8 @@ async def read(
     description=(
         "Server-sent events: `message` (a message as above, with an `id:` to resume from),"
         " `typing` (`{chat, typing}`) and `turn` (`{chat, turn, state, covers}`, state `started`,"
-        " `answered`, `silent`, `failed` or `stopped`). With `Last-Event-ID` or `after` it begins"
+        " `answered`, `silent`, `failed` or `stopped`; at `started` also `age`, the seconds for"
+        " which it has run). With `Last-Event-ID` or `after` it begins"
         " behind that message, without them with what comes next."
     ),
     status_code=200,
@@ -175,7 +180,7 @@ async def follow(
 
 
 @router.get(
-    "/api/messages/{id}/fate",
+    "/api/messages/{id:path}/fate",  # a network's ids may have slashes in them
     summary="What became of a message",
     description="By our id or by the network's; `others` names further messages of that id.",
     responses={404: {"model": Problem}},

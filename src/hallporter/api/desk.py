@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hallporter.api.metrics import Metrics
     from hallporter.domain.finding import Examination
     from hallporter.domain.group import Group, SenderRule
-    from hallporter.domain.ids import ChatId, Folder, NewId
+    from hallporter.domain.ids import ChatId, NewId
     from hallporter.ports import Channel, Clock, Feed
     from hallporter.switchboard.enclosures import Enclosures
     from hallporter.switchboard.forgetting import Forgetting
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
     """`admin_digest` is the SHA-256 of the home's admin token; `dismiss` returns when nobody works
-    for a group any more, `purge` removes what it left in the home folder."""
+    for a group any more."""
 
     intake: Intake
     story: Story
@@ -56,7 +56,6 @@ class Desk:
     kind_of: Callable[[Group], str]
     senders_of: Callable[[Group], SenderRule | None]
     dismiss: Callable[[Group], Awaitable[None]]
-    purge: Callable[[Folder], Awaitable[None]]
     assistant_name: str
     examine: Callable[[], Awaitable[Examination]]
     mend: Callable[[], Awaitable[Examination]]

@@ -44,6 +44,7 @@ STATUS: Mapping[str, int] = {
     "AGENT_FAILED": 503,
     "CHANNEL_DOWN": 503,
     "STORE_UNAVAILABLE": 503,
+    "DISK_ERROR": 503,
     "STORE_REFUSED": 503,
 }
 

@@ -28,6 +28,11 @@ class ForgottenJson(BaseModel):
     chat: str
     at: datetime
     removed: dict[str, int] = Field(description="By kind: messages, turns, files, …")
+    is_registered: bool = Field(description="Whether a group goes on in the chat.")
+    is_scrubbed: bool = Field(
+        description="Whether nothing of it is left in the database's files. Else another program"
+        " reads the database, or the disk is full; the host tries again every hour."
+    )
 
 
 class ForgottenAnswer(BaseModel):
@@ -41,10 +46,18 @@ class ForgottenAnswer(BaseModel):
     "/api/forget",
     summary="Remove all that was said in a chat",
     description="Texts, turns, sessions and the group's files, for good. A running turn is"
-    " stopped first. The chat stays registered, and begins anew.",
-    responses={404: {"model": Problem}},
+    " stopped first. A group that is registered stays, and begins anew; the files of one that was"
+    " removed go, too. When a file cannot be removed, repeat it.",
+    responses={404: {"model": Problem}, 409: {"model": Problem}},
 )
 async def forget(body: ForgetBody, desk: At) -> ForgottenAnswer:
-    removal = await desk.forgetting.forget(body.chat)
-    data = ForgottenJson(chat=body.chat, at=removal.at, removed=dict(removal.counts))
-    return ForgottenAnswer(data=data)
+    forgotten = await desk.forgetting.forget(body.chat)
+    return ForgottenAnswer(
+        data=ForgottenJson(
+            chat=body.chat,
+            at=forgotten.removal.at,
+            removed=dict(forgotten.removal.counts),
+            is_registered=forgotten.group is not None,
+            is_scrubbed=forgotten.is_scrubbed,
+        )
+    )

@@ -212,14 +212,10 @@ async def remove(
     desk: At,
     purge: Annotated[bool, Query(description="Remove its files and history as well.")] = False,  # noqa: FBT002
 ) -> Response:
-    if not purge:
+    if purge:
+        await desk.forgetting.purge(folder)
+    else:
         await desk.dismiss(await desk.groups.remove(folder))
-        return Response(status_code=204)
-    group = await desk.groups.silence(folder)
-    await desk.dismiss(group)
-    # The row goes last: as long as something is left, the group can be named and purged again.
-    await desk.purge(group.folder)
-    await desk.groups.remove_with_history(folder)
     return Response(status_code=204)
 
 

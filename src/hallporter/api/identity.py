@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from hallporter.api.errors import NOTHING_HERE, refusal
 from hallporter.domain.errors import HallporterError, NotFoundError, UnauthorizedError
-from hallporter.domain.token import Caller, Role, digest
+from hallporter.domain.token import OPERATOR, Caller, Role, digest
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 _GUARDED = "/api/"
 _FOR_EVERYONE = "/api/chats/"  # the rest of /api is the operator's
-
-OPERATOR = "operator"
 
 
 class Doorkeeper:

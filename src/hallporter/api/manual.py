@@ -66,9 +66,15 @@ def _operation(method: str, path: str, operation: dict[str, Any], whole: dict[st
     )
     return (
         f"<article><h3><code><b>{escape(method.upper())}</b> {escape(path)}</code></h3>"
-        f"<p>{_prose(operation.get('summary', ''))}. {_prose(operation.get('description', ''))}</p>"
+        f"<p>{_sentences(operation)}</p>"
         f"<dl>{''.join(fields)}</dl><dl>{answers}</dl></article>"
     )
+
+
+def _sentences(operation: dict[str, Any]) -> str:
+    summary = operation.get("summary", "")
+    end = "" if summary.endswith(("?", "!", ".")) else "."
+    return f"{_prose(summary)}{end} {_prose(operation.get('description', ''))}".rstrip()
 
 
 def _body(operation: dict[str, Any], whole: dict[str, Any]) -> list[str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Response
@@ -13,13 +12,9 @@ from hallporter.api.bodies import Body
 from hallporter.api.desk import At
 from hallporter.api.errors import Problem
 from hallporter.api.identity import bearer
-from hallporter.domain.errors import InvalidRequestError
+from hallporter.domain.token import parse_lifetime
 
 router = APIRouter(tags=["tokens"], dependencies=[bearer])
-
-_DURATION = re.compile(r"([0-9]{1,6})([smhdw])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_LONGEST = timedelta(days=36_500)
 
 
 class TokenJson(BaseModel):
@@ -100,7 +95,7 @@ async def create(body: TokenBody, desk: At) -> CreatedAnswer:
         role=body.role,
         subject=body.subject,
         chat=body.chat,
-        expires_in=None if body.expires is None else parse_duration(body.expires),
+        expires_in=None if body.expires is None else parse_lifetime(body.expires),
     )
     token = made.token
     return CreatedAnswer(
@@ -125,13 +120,3 @@ async def create(body: TokenBody, desk: At) -> CreatedAnswer:
 async def revoke(id: Annotated[str, Path(max_length=300)], desk: At) -> Response:
     await desk.tokens.revoke(id)
     return Response(status_code=204)
-
-
-def parse_duration(text: str) -> timedelta:
-    """`90s`, `30m`, `12h`, `30d`, `2w`."""
-    match = _DURATION.fullmatch(text.strip())
-    duration = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else None
-    if duration is None or duration > _LONGEST:
-        message = f"{text[:80]!r} is no duration: write for example '12h', '30d' or '8w'"
-        raise InvalidRequestError(message, field="expires", value=text[:80])
-    return duration

@@ -20,8 +20,16 @@ if TYPE_CHECKING:
 File = Annotated[Path, typer.Argument(help="Ends in .tar.gz by custom.", metavar="FILE")]
 
 
-def backup(context: typer.Context, *, file: File, as_json: AsJson = False) -> None:
-    """Write everything of the home into one file, also while the host runs."""
+def backup(
+    context: typer.Context,
+    *,
+    file: File,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite a file that is no backup.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write everything of the home into one file. It works while the host runs, too."""
     from hallporter.clock import SystemClock
     from hallporter.home import open_home
     from hallporter.settings import environment, load
@@ -37,6 +45,7 @@ def backup(context: typer.Context, *, file: File, as_json: AsJson = False) -> No
             Source(home=home.path, database=database),
             version=__version__,
             made_at=SystemClock().now().isoformat(),
+            is_forced=force,
             report=report,
         )
     told = {"file": str(file.absolute()), **_told(manifest), "left_out": dict(manifest.left_out)}
@@ -63,7 +72,12 @@ def restore(
     from hallporter.clock import SystemClock
     from hallporter.home import hold, open_home
     from hallporter.settings import environment, load
-    from hallporter.stores.restore import put_in_place, read_backup, refuse_occupied
+    from hallporter.stores.restore import (
+        put_in_place,
+        read_backup,
+        refuse_in_use,
+        refuse_occupied,
+    )
 
     home = open_home(shell_of(context).home)
     now = SystemClock().now()
@@ -80,6 +94,7 @@ def restore(
             database = home.path / wanted.relative_to(unpacked) if inside else wanted
             if not force:
                 refuse_occupied(home.path, database)
+            refuse_in_use(database)
         except BaseException:
             shutil.rmtree(unpacked)
             raise
@@ -87,13 +102,18 @@ def restore(
         aside = put_in_place(unpacked, home.path, database=database, stamp=stamp)
     open_home(home.path)
     if as_json:
-        moved = None if aside is None else str(aside)
-        screen.show_json({"home": str(home.path), **_told(manifest), "moved_aside": moved})
+        moved = {
+            "moved_aside": None if aside.home is None else str(aside.home),
+            "database_moved_aside": None if aside.database is None else str(aside.database),
+        }
+        screen.show_json({"home": str(home.path), **_told(manifest), **moved})
         return
     screen.show(f"{home.path} holds the backup of {screen.moment(manifest.made_at)} now:")
     screen.show(f"{_summary(manifest)}.")
-    if aside is not None:
-        screen.show(f"What was there before is in {aside}.")
+    if aside.home is not None:
+        screen.show(f"What was there before is in {aside.home}.")
+    if aside.database is not None:
+        screen.show(f"The database that was there before is in {aside.database}.")
 
 
 def forget(
@@ -103,12 +123,14 @@ def forget(
     yes: Annotated[bool, typer.Option("--yes", help="Answer questions with yes.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Remove a chat's texts, sessions and memory for good, and say how much that was."""
-    if not yes and sys.stdin.isatty():
-        typer.confirm(f"Remove all that was said in {chat}, and its files, for good?", abort=True)
+    """Remove all of a chat for good. Texts, sessions and memory go; how much that was is said."""
+    if not yes:
+        _make_sure(chat)
 
     async def work(client: Client) -> Any:  # noqa: ANN401  JSON
-        return (await client.post("/api/forget", {"chat": chat}))["data"]
+        from hallporter.cli.host import LONG
+
+        return (await client.post("/api/forget", {"chat": chat}, patience=LONG))["data"]
 
     forgotten = ask(context, work)
     if as_json:
@@ -117,7 +139,23 @@ def forget(
     from hallporter.domain.removal import told
 
     screen.show(f"{chat} is forgotten: {told(forgotten['removed'])} removed.")
-    screen.show("The chat stays registered. Backups, and copies of the database, still hold it.")
+    stays = "The chat stays registered." if forgotten["is_registered"] else "It has no group."
+    screen.show(f"{stays} Backups, and copies of the database, still hold what was said.")
+    if not forgotten["is_scrubbed"]:
+        screen.note(
+            "The database's files may still hold words of it: another program reads the database,"
+            " or the disk is full. The host tries again every hour, and at its next start."
+        )
+
+
+def _make_sure(chat: str) -> None:
+    """Asked before anything is looked at: there is no way back."""
+    from hallporter.domain.errors import RefusedError
+
+    if not sys.stdin.isatty():
+        raise RefusedError(f"what is forgotten cannot be had back: say --yes to forget {chat}")
+    if not typer.confirm(f"Remove all that was said in {chat}, and its files, for good?"):
+        raise RefusedError("nothing was removed")
 
 
 def _told(manifest: Manifest) -> dict[str, object]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from hallporter.cli.host import Client
 
+_OPENED = "home"  # what opening it may mend; the rest may change by itself between two looks
+_INDENT = " " * 10
 _MARKS = {"ok": "ok      ", "warning": "warning ", "problem": "PROBLEM "}
 
 
@@ -69,8 +71,9 @@ def _mended(
 ) -> list[Mapping[str, Any]]:
     """What was wrong before the home was opened and is not now: opening it makes what is lacking
     and closes what is open."""
-    still = {(one["about"], one["what"]) for one in after}
-    gone = [one for one in before if one["level"] != "ok" and _key(one) not in still]
+    still = {_key(one) for one in after}
+    bad = [one for one in before if one["about"] == _OPENED and one["level"] != "ok"]
+    gone = [one for one in bad if _key(one) not in still]
     return [{**one, "mended": one["mended"] or "mended by opening the home"} for one in gone]
 
 
@@ -78,7 +81,9 @@ def _closed(before: Sequence[Mapping[str, Any]], why: str) -> dict[str, Any]:
     findings = list(before)
     if not any(one["level"] == "problem" and not one["mended"] for one in before):
         findings.append(_finding("host", "problem", why, "mend what it says"))
-    what = "port, clock, sandboxes and agents were not looked at"
+    seen = {one["about"] for one in before}
+    unseen = [what for what in ("disk", "clock", "port") if what not in seen]
+    what = f"{', '.join([*unseen, 'sandboxes'])} and agents were not looked at"
     findings.append(_finding("host", "warning", what, "mend the problems, then look again"))
     return {"is_well": False, "findings": findings, "settings": []}
 
@@ -101,12 +106,12 @@ def _key(finding: Mapping[str, Any]) -> tuple[str, str]:
 def _show(found: Mapping[str, Any]) -> None:
     for finding in found["findings"]:
         mark = "mended  " if finding["mended"] else _MARKS[finding["level"]]
-        screen.show(f"{mark}{finding['about']}: {finding['what']}")
+        screen.show(_indented(f"{mark}{finding['about']}: {finding['what']}"))
         if finding["mended"]:
-            screen.show(f"          {finding['mended']}")
+            screen.show(_INDENT + _indented(finding["mended"]))
         elif finding["do"]:
             safe = " (doctor --fix does it)" if finding["can_fix"] else ""
-            screen.show(f"          {finding['do']}{safe}")
+            screen.show(_INDENT + _indented(f"{finding['do']}{safe}"))
     rows = [
         (one["key"], one["value"], one["origin"], one["acts"])
         for one in found["settings"]
@@ -119,3 +124,8 @@ def _show(found: Mapping[str, Any]) -> None:
         count = len(found["settings"]) - len(rows)
         screen.show(f"\n{count} settings have their default; a change acts at the next start.")
     screen.show("\nAll is well." if found["is_well"] else "\nSomething is wrong: see above.")
+
+
+def _indented(text: str) -> str:
+    """SQLite tells its findings in several lines."""
+    return f"\n{_INDENT}".join(text.splitlines())

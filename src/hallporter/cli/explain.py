@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 200  # characters of a text
 _GIVEN = "given to the agent"
+_OPEN = ("queued", "running")
 
 
 def tell(
@@ -27,29 +28,33 @@ def tell(
 ) -> None:
     """Tell what became of a message, and why."""
 
-    async def work(client: Client) -> list[Any]:
+    async def work(client: Client) -> tuple[list[Any], bool]:
         from hallporter.cli.host import in_path
 
         first = await client.get(f"/api/messages/{in_path(message)}/fate")
         others = first.pop("others", [])
-        return [first, *[await client.get(f"/api/messages/{in_path(o)}/fate") for o in others]]
+        more = [await client.get(f"/api/messages/{in_path(o)}/fate") for o in others]
+        return [first, *more], client.is_running
 
-    fates = ask(context, work)
+    fates, is_served = ask(context, work)
     if as_json:
         screen.show_json(fates[0] if len(fates) == 1 else fates)
         return
     if len(fates) > 1:
         screen.show(f"{len(fates)} messages have the id {message}:\n")
-    screen.show("\n\n".join("\n".join(story(fate)) for fate in fates))
+    screen.show("\n\n".join("\n".join(story(fate, is_served=is_served)) for fate in fates))
 
 
-def story(fate: Mapping[str, Any]) -> list[str]:
+def story(fate: Mapping[str, Any], *, is_served: bool = True) -> list[str]:
     """A fate as lines: who said what, what became of it and when, and what came back."""
+    state = fate["state"]
+    if state == "running" and not is_served:
+        state = "cut short by the end of the host"  # which had no time to write it down
     message = fate["message"]
     began = datetime.fromisoformat(message["at"])
     said = "" if message["is_bot"] else " said"
     lines = [
-        f"{fate['id']} in {fate['chat']}: {fate['state']}",
+        f"{fate['id']} in {fate['chat']}: {state}",
         "",
         f"  {screen.clean(message['sender'])}{said}, {screen.moment(message['at'])}:",
         f"    {_quoted(message['text'])}",
@@ -65,13 +70,18 @@ def story(fate: Mapping[str, Any]) -> list[str]:
         lines += ["", f"  {screen.clean(reply['sender'])}, {when} ({reply['id']}):"]
         lines.append(f"    {_quoted(reply['text'])}")
         lines += [f"    {line}" for line in screen.files(reply)]
-    return [*lines, *_summary(fate)]
+    return [*lines, *_summary(fate, is_served=is_served)]
 
 
-def _summary(fate: Mapping[str, Any]) -> list[str]:
-    """How often it was tried, where that says something."""
+def _summary(fate: Mapping[str, Any], *, is_served: bool) -> list[str]:
+    """How often it was tried, where that says something, and what it waits for."""
+    told = []
     tries = sum(step["what"].startswith(_GIVEN) for step in fate["steps"])
-    return ["", f"  It was given to the agent {tries} times."] if tries > 1 else []
+    if tries > 1:
+        told += ["", f"  It was given to the agent {tries} times."]
+    if not is_served and (fate["state"] in _OPEN or fate.get("retry_at")):
+        told += ["", "  No host runs now: it goes on when one is started with `hallporter up`."]
+    return told
 
 
 def _since(began: datetime, at: str) -> str:

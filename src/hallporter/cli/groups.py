@@ -73,8 +73,12 @@ def add(
     context: typer.Context,
     *,
     chat: Annotated[str, typer.Argument(help="For example web:family.", metavar="CHAT_ID")],
-    name: Annotated[str, typer.Option(help="How people call it.", show_default=False)],
-    folder: Annotated[str, typer.Option(help="Its folder in the home.", show_default=False)],
+    name: Annotated[
+        str, typer.Option(help="How people call it.", metavar="NAME", show_default=False)
+    ],
+    folder: Annotated[
+        str, typer.Option(help="Its folder in the home.", metavar="FOLDER", show_default=False)
+    ],
     trigger: options.Trigger = None,
     no_trigger: Annotated[
         bool, typer.Option("--no-trigger", help="Every message wakes the agent.")
@@ -135,7 +139,7 @@ def change(
     context: typer.Context,
     *,
     folder: Folder,
-    name: Annotated[str | None, typer.Option(help="How people call it.")] = None,
+    name: Annotated[str | None, typer.Option(help="How people call it.", metavar="NAME")] = None,
     trigger: options.Trigger = None,
     trigger_needed: Annotated[
         bool | None,
@@ -197,11 +201,11 @@ def remove(
     """Remove a group; its folder and history stay unless you say --purge."""
 
     async def work(client: Client) -> Any:  # noqa: ANN401  JSON
-        from hallporter.cli.host import in_path
+        from hallporter.cli.host import LONG, in_path
 
         group = await _one(client, folder)
         query = {"purge": "true"} if purge else {}
-        await client.delete(f"/api/groups/{in_path(folder)}", **query)
+        await client.delete(f"/api/groups/{in_path(folder)}", patience=LONG, **query)
         return group
 
     group = ask(context, work)

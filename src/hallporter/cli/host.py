@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TIMEOUT = 30.0  # seconds for one answer
+LONG = 900.0  # seconds where the whole database is rewritten before the answer comes
 _PATIENCE = 10.0  # seconds that another command, or a host that starts, may hold the home
 _LOOK_AGAIN = 0.1  # seconds
 
@@ -38,14 +39,16 @@ class Client:
     async def get(self, path: str, **query: str) -> Any:  # noqa: ANN401  JSON
         return await self._call("GET", path, params=query)
 
-    async def post(self, path: str, body: Mapping[str, object]) -> Any:  # noqa: ANN401
-        return await self._call("POST", path, json=dict(body))
+    async def post(
+        self, path: str, body: Mapping[str, object], *, patience: float = _TIMEOUT
+    ) -> Any:  # noqa: ANN401
+        return await self._call("POST", path, json=dict(body), timeout=patience)
 
     async def patch(self, path: str, body: Mapping[str, object]) -> Any:  # noqa: ANN401
         return await self._call("PATCH", path, json=dict(body))
 
-    async def delete(self, path: str, **query: str) -> None:
-        await self._call("DELETE", path, params=query)
+    async def delete(self, path: str, *, patience: float = _TIMEOUT, **query: str) -> None:
+        await self._call("DELETE", path, params=query, timeout=patience)
 
     async def lines(self, path: str, body: Mapping[str, object]) -> AsyncIterator[dict[str, Any]]:
         """An answer that is a JSON object a line, each as it comes; however long that takes."""

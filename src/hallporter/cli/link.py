@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def show_link(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """Print a one-time link to the page; it works once, within five minutes."""
+    """Print a one-time link to the page. It works once, within five minutes."""
     import asyncio
 
     made = asyncio.run(_make(shell_of(context)))

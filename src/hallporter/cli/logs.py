@@ -11,6 +11,7 @@ import typer
 
 from hallporter.cli import logbook, screen
 from hallporter.cli.shell import AsJson, shell_of
+from hallporter.domain.terminal import escaped_json
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -28,17 +29,17 @@ def show_logs(
     chat: Annotated[str | None, typer.Option(help="Of this chat only.", metavar="ID")] = None,
     turn: Annotated[str | None, typer.Option(help="Of this turn only.", metavar="ID")] = None,
     level: Annotated[
-        str, typer.Option(help="This and above: debug, info, warning, error.")
+        str, typer.Option(help="This and above: debug, info, warning, error.", metavar="LEVEL")
     ] = logbook.LEVELS[0],
     since: Annotated[
-        str | None, typer.Option(help="Not older than 90s, 10m, 2h, 1d, or a time.")
+        str | None, typer.Option(help="Not older than 90s, 10m, 2h, 1d, or a time.", metavar="WHEN")
     ] = None,
     newest: Annotated[
         int, typer.Option("-n", "--lines", min=0, help="How many of the newest.")
     ] = 100,
     as_json: AsJson = False,
 ) -> None:
-    """Show the host's log; with --json an array, or one object a line when it is followed."""
+    """Show the host's log. With --json an array, or one object a line when it is followed."""
     import time
 
     from hallporter.home import Home
@@ -68,7 +69,8 @@ def show_logs(
 
 
 def _show(entry: logbook.Entry, *, as_json: bool) -> None:
-    screen.show(json.dumps(entry, ensure_ascii=False) if as_json else logbook.line_of(entry))
+    told = json.dumps(entry, ensure_ascii=False)
+    screen.show(escaped_json(told) if as_json else logbook.line_of(entry))
     sys.stdout.flush()
 
 

@@ -34,6 +34,7 @@ app = typer.Typer(
     help="A switchboard between chat networks and AI agents.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its help says `<bool>` behind every switch
 )
 
 
@@ -72,16 +73,21 @@ def up(
     *,
     host: Annotated[
         str | None,
-        typer.Option(help="Where to listen; 127.0.0.1 unless the settings say otherwise."),
+        typer.Option(
+            help="Where to listen; 127.0.0.1 unless the settings say otherwise.", metavar="ADDRESS"
+        ),
     ] = None,
     port: Annotated[
         int | None,
         typer.Option(
-            min=0, max=65535, help="3100 unless the settings say otherwise; 0 for any free one."
+            min=0,
+            max=65535,
+            metavar="PORT",
+            help="3100 unless the settings say otherwise; 0 for any free one.",
         ),
     ] = None,
 ) -> None:
-    """Run the host in the foreground; SIGTERM or Ctrl-C ends it in good order."""
+    """Run the host in the foreground. SIGTERM or Ctrl-C ends it in good order."""
     import asyncio
 
     from hallporter.service import serve

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from typing import TYPE_CHECKING, Any
+
+from hallporter.domain.terminal import escaped_json, harmless
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -13,21 +14,11 @@ if TYPE_CHECKING:
 _GAP = "  "
 _UNIT = 1024
 
-# What makes a terminal do something instead of showing it: control characters but for line feed
-# and tab, what turns the direction of text, and halves of characters, which cannot be written.
-_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def harmless(text: str) -> str:
-    """Other people's words with nothing in them that a terminal would obey."""
-    return _COMMANDS.sub("\ufffd", text.replace("\r\n", "\n"))
-
 
 def show_json(document: object) -> None:
     """One document on stdout."""
     text = json.dumps(document, indent=2, ensure_ascii=False)
-    # JSON has a harmless name for each of them, so nothing is lost.
-    sys.stdout.write(_COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+    sys.stdout.write(escaped_json(text) + "\n")
 
 
 def show(text: str) -> None:
@@ -41,8 +32,8 @@ def note(text: str) -> None:
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Framed and coloured at a terminal, else columns that tools can cut."""
-    cells = [["" if value is None else harmless(str(value)) for value in row] for row in rows]
+    """Framed and coloured at a terminal, else columns that tools can cut; a row is one line."""
+    cells = [["" if value is None else clean(str(value)) for value in row] for row in rows]
     if sys.stdout.isatty():
         _show_framed(columns, cells)
         return
@@ -72,8 +63,8 @@ def _show_framed(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def clean(text: str) -> str:
-    """People's words on one line, without what would steer the terminal."""
-    return "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
+    """People's words on one line, with a mark in place of what would steer the terminal."""
+    return harmless(" ".join(text.split()))
 
 
 def yes_or_no(value: object) -> str:

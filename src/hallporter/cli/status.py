@@ -34,9 +34,9 @@ def show_status(context: typer.Context, *, as_json: AsJson = False) -> None:
     else:
         screen.show(f"No host is running for {home}: start it with `hallporter up`.")
     if where and status["problems"]:
-        screen.show(f"Not ready: {'; '.join(status['problems'])}.")
+        screen.show(screen.clean(f"Not ready: {'; '.join(status['problems'])}."))
     for notice in status["notices"]:
-        screen.show(f"{screen.moment(notice['at'])}: {notice['text']}")
+        screen.show(f"{screen.moment(notice['at'])}: {screen.clean(notice['text'])}")
     screen.show("")
     screen.show_table(("what", "now"), _figures(status))
     _show_parts(status)

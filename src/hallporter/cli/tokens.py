@@ -8,11 +8,28 @@ import typer
 
 from hallporter.cli import screen
 from hallporter.cli.shell import AsJson, ask
+from hallporter.domain.errors import InvalidRequestError
+from hallporter.domain.token import Role, parse_lifetime
 
 if TYPE_CHECKING:
     from hallporter.cli.host import Client
 
 app = typer.Typer(help="Bearer tokens for the HTTP API.", no_args_is_help=True)
+
+
+def _check_role(text: str) -> str:
+    if text not in set(Role):
+        raise typer.BadParameter(f"{text!r} is no role: use one of {', '.join(Role)}")
+    return text
+
+
+def _check_lifetime(text: str | None) -> str | None:
+    try:
+        if text is not None:
+            parse_lifetime(text)
+    except InvalidRequestError as error:
+        raise typer.BadParameter(error.message) from error
+    return text
 
 
 @app.command()
@@ -22,14 +39,24 @@ def create(
     role: Annotated[
         str,
         typer.Option(
-            help="consumer_app, consumer_whatsapp or studio_operator.", show_default=False
+            help="consumer_app, consumer_whatsapp or studio_operator.",
+            metavar="ROLE",
+            callback=_check_role,
+            show_default=False,
         ),
     ],
-    subject: Annotated[str, typer.Option(help="Who will use it.", show_default=False)],
+    subject: Annotated[
+        str, typer.Option(help="Who will use it.", metavar="NAME", show_default=False)
+    ],
     chat: Annotated[
         str | None, typer.Option(help="The one chat that it opens.", metavar="CHAT_ID")
     ] = None,
-    expires: Annotated[str | None, typer.Option(help="After how long: 12h, 30d, 8w.")] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(
+            help="After how long: 12h, 30d, 8w.", metavar="SPAN", callback=_check_lifetime
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a token; its secret is printed once and stored hashed."""

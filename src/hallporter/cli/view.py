@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from hallporter.cli import screen
 from hallporter.cli.outcome import spoken
+from hallporter.domain.terminal import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +69,7 @@ class _Harmless:
         from rich.segment import Segment
 
         for text, style, control in console.render(self._told, options):
-            yield Segment(screen.harmless(text), style, control)
+            yield Segment(harmless(text), style, control)
 
 
 class Terminal:

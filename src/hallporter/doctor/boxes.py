@@ -52,11 +52,12 @@ class DryStart:
     trouble: str = ""
     missing: tuple[str, ...] = ()  # paths in its command that are not there inside
     notes: tuple[str, ...] = ()  # what it has less of than was asked for
+    where_to_change: str = ""  # the setting that decides; completes "change it …"
     is_network_moot: bool = False
 
 
-def refused(folder: str, error: HallporterError) -> DryStart:
-    return DryStart(folder=folder, trouble=error.message)
+def refused(folder: str, error: HallporterError, where_to_change: str) -> DryStart:
+    return DryStart(folder=folder, trouble=error.message, where_to_change=where_to_change)
 
 
 def judge_agents(starts: Iterable[DryStart]) -> list[Finding]:
@@ -66,10 +67,14 @@ def judge_agents(starts: Iterable[DryStart]) -> list[Finding]:
 def _judge_start(start: DryStart) -> list[Finding]:
     whose = f"the agent of '{start.folder}'"
     if start.trouble:
-        do = f"mend what it says, or change it: hallporter groups set {start.folder}"
+        do = f"mend what it says, or change it {start.where_to_change}"
         return [problem("agents", f"{whose} cannot start: {start.trouble}", do)]
     found = [
-        warn("agents", f"{whose} names {path}, which is not there", "make it, or mend its command")
+        warn(
+            "agents",
+            f"{whose} names {path}, which is not there",
+            f"make it, or change its command {start.where_to_change}",
+        )
         for path in start.missing
     ]
     found += [
@@ -98,7 +103,9 @@ def left_by_others(home: Home, installation: str, live: Collection[str]) -> froz
 def judge_left(names: Collection[str], *, is_serving: bool) -> list[Finding]:
     if not names:
         return [good("boxes", "no box was left behind")]
-    what = f"{len(names)} boxes were left behind: {', '.join(sorted(names)[:5])}"
+    told = ", ".join(sorted(names)[:5])
+    count = "1 box was" if len(names) == 1 else f"{len(names)} boxes were"
+    what = f"{count} left behind: {told}"
     if is_serving:
         return [warn("boxes", what, "restart the host: it ends them before its first turn")]
     return [

@@ -14,10 +14,11 @@ from hallporter.domain.finding import Examination, Finding, good, problem
 from hallporter.home import installation, read_holder
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
+    from hallporter.doctor.machine import Beginning
     from hallporter.doctor.preferences import Reading
     from hallporter.doctor.starts import Starts
     from hallporter.domain.finding import Setting
@@ -38,6 +39,7 @@ class Terms:
     is_zone_set: bool
     least_free: int | None  # bytes
     most_logs: int  # bytes
+    folders: Mapping[str, str]  # that have settings of their own, and where these stand
 
 
 class Doctor:
@@ -89,7 +91,9 @@ class Doctor:
         url = await asyncio.to_thread(_url_of, self._home)
         found = await asyncio.to_thread(self._look_at_files, self._clock.now(), url)
         found += boxes.judge_sandboxes(await self._starts.probe())
-        found += boxes.judge_agents(await self._starts.all())
+        starts = await self._starts.all()
+        found += boxes.judge_agents(starts)
+        found += preferences.judge_folders(self._terms.folders, [one.folder for one in starts])
         # Seen twice, with time between: a box that is just being made is nobody's for a moment.
         left &= await asyncio.to_thread(self._left)
         found += boxes.judge_left(left, is_serving=bool(url))
@@ -99,19 +103,11 @@ class Doctor:
         return found
 
     def _look_at_files(self, now: datetime, url: str) -> list[Finding]:
-        terms = self._terms
-        storage = storage_of(self._home, terms.database)
-        clock = machine.look_at_clock(
-            self._home, now=now, began=self._began, zone=terms.zone, is_zone_set=terms.is_zone_set
-        )
+        database = self._terms.database
         return [
-            *look_at_folders(self._home, terms.database),
-            *look_at_sources(terms.database, self._read_settings()),
-            *machine.judge_disk(storage, least=terms.least_free),
-            *machine.judge_logs(storage, most=terms.most_logs),
-            *machine.judge_errors(self._home, storage),
-            *machine.judge_clock(clock),
-            *machine.judge_port(machine.look_at_port(terms.address, terms.port, url)),
+            *look_at_folders(self._home, database),
+            *look_at_sources(database, self._read_settings()),
+            *look_at_machine(self._home, self._terms, now=now, began=self._began, url=url),
         ]
 
     def _left(self) -> frozenset[str]:
@@ -132,6 +128,23 @@ def look_at_folders(home: Home, path: Path) -> list[Finding]:
 def look_at_sources(path: Path, reading: Reading) -> list[Finding]:
     """What a start needs before anything else."""
     return [*preferences.judge(reading), *database.judge(database.look(path))]
+
+
+def look_at_machine(
+    home: Home, terms: Terms, *, now: datetime, began: Beginning, url: str
+) -> list[Finding]:
+    """What can be seen without the store: `url` is where the host of this home listens."""
+    storage = storage_of(home, terms.database)
+    clock = machine.look_at_clock(
+        home, now=now, began=began, zone=terms.zone, is_zone_set=terms.is_zone_set
+    )
+    return [
+        *machine.judge_disk(storage, least=terms.least_free),
+        *machine.judge_logs(storage, most=terms.most_logs),
+        *machine.judge_errors(home, storage),
+        *machine.judge_clock(clock),
+        *machine.judge_port(machine.look_at_port(terms.address, terms.port, url)),
+    ]
 
 
 def judge_rooms(report: Report) -> list[Finding]:

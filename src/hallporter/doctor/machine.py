@@ -35,6 +35,8 @@ def judge_disk(storage: Storage, *, least: int | None) -> list[Finding]:
     """`least` is what the settings want to be left, None when they do not care."""
     free = f"{storage.free // _MIB} MiB are free on the home's disk"
     do = "make room there, or move the home to a larger disk"
+    if storage.free < _MIB:
+        return [problem("disk", "the home's disk is full: messages cannot be stored", do)]
     if storage.free < _HARDLY_ANY:
         return [problem("disk", f"only {free}: messages may soon be refused", do)]
     if least is not None and storage.free < least:
@@ -55,7 +57,8 @@ def judge_logs(storage: Storage, *, most: int) -> list[Finding]:
 def judge_errors(home: Home, storage: Storage) -> list[Finding]:
     if not storage.errors:
         return [good("errors", "no request was put aside")]
-    what = f"{storage.errors} files in {home.errors_dir}: requests that could not be understood"
+    count = "1 file" if storage.errors == 1 else f"{storage.errors} files"
+    what = f"{count} in {home.errors_dir}: requests that could not be understood"
     return [warn("errors", what, "look at them, mend the agent that wrote them, delete them")]
 
 
@@ -78,11 +81,11 @@ def judge_mail(unwatched: Sequence[str]) -> list[Finding]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockFacts:
-    """`file_time` is what the home's file system stamps; `jumped` is by how much the clock was
-    set since the host began."""
+    """`file_time` is what the home's file system stamps, None when it takes no file; `jumped` is
+    by how much the clock was set since the host began."""
 
     now: datetime
-    file_time: datetime
+    file_time: datetime | None
     jumped: timedelta
     zone: str
     is_zone_set: bool
@@ -117,7 +120,7 @@ def look_at_clock(
 
 def judge_clock(facts: ClockFacts) -> list[Finding]:
     found = []
-    off = facts.file_time - facts.now
+    off = timedelta(0) if facts.file_time is None else facts.file_time - facts.now
     mend = "set it: timedatectl set-ntp true"
     if facts.now < _EPOCH:
         found.append(problem("clock", f"the clock says {facts.now:%Y-%m-%d}: it is wrong", mend))
@@ -134,8 +137,11 @@ def judge_clock(facts: ClockFacts) -> list[Finding]:
     return found or [good("clock", f"{facts.now:%Y-%m-%d %H:%M:%S} UTC, zone {facts.zone}")]
 
 
-def _file_time(folder: Path) -> datetime:
-    number, name = tempfile.mkstemp(dir=folder, prefix="clock-")
+def _file_time(folder: Path) -> datetime | None:
+    try:
+        number, name = tempfile.mkstemp(dir=folder, prefix="clock-")
+    except OSError:  # no room, no folder, no right: told by those who look at these
+        return None
     try:
         return datetime.fromtimestamp(os.fstat(number).st_mtime, UTC)
     finally:

@@ -7,11 +7,12 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from hallporter.agents.dry_start import dry_start
+from hallporter.agents.launching import COMMAND
 from hallporter.doctor.boxes import DryStart, refused
 from hallporter.domain.errors import AgentRefusedError, HallporterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hallporter.agents.launching import Equipment
     from hallporter.domain.brief import AgentSettings
@@ -34,6 +35,7 @@ class Starts:
         *,
         groups: Groups,
         agent_of: Callable[[Group], AgentSettings],
+        where_to_change: Callable[[str, str, Mapping[str, object]], str],
         by_kind: Callable[[str], Agent],
         sandboxes: Stock,
         equipment: Equipment,
@@ -42,6 +44,7 @@ class Starts:
     ) -> None:
         self._groups = groups
         self._agent_of = agent_of
+        self._where_to_change = where_to_change
         self._by_kind = by_kind
         self._sandboxes = sandboxes
         self._equipment = equipment
@@ -66,7 +69,9 @@ class Starts:
                 try:
                     return await self._start(group)
                 except HallporterError as error:
-                    return refused(group.folder, error)
+                    setting = str(error.facts.get("setting", COMMAND))
+                    where = self._where_to_change(group.folder, setting, group.agent)
+                    return refused(group.folder, error, where)
 
         return await asyncio.gather(*(one(group) for group in await self._groups.all()))
 
@@ -82,6 +87,7 @@ class Starts:
             now=self._clock.now(),
             timezone=self._timezone,
         )
+        decisive = COMMAND if settings.kind == COMMAND else "kind"
         return DryStart(
             folder=group.folder,
             kind=settings.kind,
@@ -89,5 +95,6 @@ class Starts:
             trouble=seen.trouble,
             missing=seen.missing,
             notes=seen.notes,
+            where_to_change=self._where_to_change(group.folder, decisive, group.agent),
             is_network_moot=sandbox.name == _PLAIN and settings.network != _USUAL_NETWORK,
         )

@@ -112,6 +112,12 @@ class StoreUnavailableError(UnavailableError):
     code = "STORE_UNAVAILABLE"
 
 
+class DiskError(StoreUnavailableError):
+    """The disk has no room left, or does not work; nothing of the write was kept."""
+
+    code = "DISK_ERROR"
+
+
 class StoreRefusedError(RefusedError):
     """The database file is damaged or from a newer version; it was left as it is."""
 

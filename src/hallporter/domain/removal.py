@@ -64,4 +64,8 @@ def told(counts: Mapping[str, int]) -> str:
 
 def _singular(what: str, count: int) -> str:
     words = what.replace("_", " ")
-    return words.removesuffix("s") if count == 1 and words.endswith("s") else words
+    if count != 1:
+        return words
+    if words.endswith("ies"):
+        return f"{words.removesuffix('ies')}y"
+    return words.removesuffix("s")

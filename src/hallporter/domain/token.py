@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from hallporter.domain.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -13,6 +17,12 @@ if TYPE_CHECKING:
     from hallporter.domain.ids import ChatId, TokenId
 
 PREFIX = "hp_"
+OPERATOR = "operator"
+"""Who speaks on the page and with the home's own token; no consumer is known by it."""
+
+_LIFETIME = re.compile(r"([0-9]{1,6})([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_LONGEST = timedelta(days=36_500)
 
 
 class Role(StrEnum):
@@ -63,3 +73,13 @@ class Caller:
 def digest(secret: str) -> str:
     """How a token is looked up; high-entropy secrets need no slow hash."""
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def parse_lifetime(text: str) -> timedelta:
+    """`90s`, `30m`, `12h`, `30d`, `2w`. Raises `InvalidRequestError`."""
+    match = _LIFETIME.fullmatch(text.strip())
+    lifetime = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else timedelta(0)
+    if not timedelta(0) < lifetime <= _LONGEST:
+        message = f"{text[:80]!r} is no time to live: write for example '12h', '30d' or '8w'"
+        raise InvalidRequestError(message, field="expires", value=text[:80])
+    return lifetime

@@ -38,7 +38,8 @@ class Quarantine:
             if self._kept is None:
                 self._kept = self._there()
             name = self._keep(claim)
-            (self._path / f"{name}{REASON}").write_text(f"{reason}\n", encoding="utf-8")
+            told = f"{reason}\nfolder: {claim.folder}\n"
+            (self._path / f"{name}{REASON}").write_text(told, encoding="utf-8")
             self._kept.append(name)
             while len(self._kept) > self._most:
                 self._drop(self._kept.popleft())

@@ -33,10 +33,13 @@ def choose(name: str, fitness: Mapping[str, Fitness]) -> Choice:
         raise AgentRefusedError(
             f"There is no sandbox '{name}': use {AUTO} or one of {', '.join(sorted(fitness))}.",
             sandbox=name,
+            setting="sandbox",
         )
     if not fitness[name].works:
         raise AgentRefusedError(
-            f"The sandbox '{name}' does not work here: {fitness[name].problem}", sandbox=name
+            f"The sandbox '{name}' does not work here: {fitness[name].problem}",
+            sandbox=name,
+            setting="sandbox",
         )
     return Choice(name=name, why="named in the settings")
 
@@ -57,5 +60,6 @@ def _strongest(fitness: Mapping[str, Fitness]) -> Choice:
                 *(f"{told[0].upper()}{told[1:].rstrip('.')}." for told in passed_over),
                 'Mend one of them, or set sandbox = "process" to run agents without protection.',
             ]
-        )
+        ),
+        setting="sandbox",
     )

@@ -10,10 +10,13 @@ from typing import Any
 from hallporter.domain.brief import AgentSettings
 from hallporter.domain.errors import AgentRefusedError, InvalidRequestError
 from hallporter.domain.group import Everyone, Others, SenderChange, SenderRule
-from hallporter.settings.keys import AGENT
+from hallporter.settings.keys import AGENT, GROUPS
 from hallporter.settings.kinds import NotAllowedError
-from hallporter.settings.origin import Origin
+from hallporter.settings.origin import Origin, Source
 from hallporter.settings.reading import hint, shown, wrong
+
+# Of `groups set`.
+_OPTIONS = {"kind": "--agent KIND", "command": "--command '…'", "sandbox": "--sandbox NAME"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,16 +96,19 @@ class Settings:
                 f' command = ["PROGRAM", "ARGUMENT"] in [agent] or [groups.{folder}.agent]'
                 f" of hallporter.toml, or `hallporter groups set {folder} --command …`.",
                 folder=folder,
+                setting="command",
             )
         return AgentSettings(**values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """The settings, where each value came from (by dotted key), and what to mind."""
+    """The settings, where each value came from and how it was written there (by dotted key), and
+    what to mind."""
 
     settings: Settings
     origins: Mapping[str, Origin]
+    written: Mapping[str, object]
     warnings: tuple[str, ...]
 
     def fixed_by(self, folder: str, key: str) -> Origin | None:
@@ -119,12 +125,37 @@ class Loaded:
                 message = f"{key} of the group '{folder}' is fixed by {origin}: change it there"
                 raise InvalidRequestError(message, field="senders")
 
+    def where_to_change(self, folder: str, key: str, stored: Mapping[str, object]) -> str:
+        """The source that decides this key of a group's agent; completes "change it …"."""
+        if (origin := self.fixed_by(folder, key)) is not None:
+            return _in_source(origin, f"groups.{folder}.agent", key)
+        house = self.origins[f"agent.{key}"]
+        if key not in stored and house.source is not Source.DEFAULT:
+            return _in_source(house, "agent", key)
+        if key in _OPTIONS:
+            return f"with `hallporter groups set {folder} {_OPTIONS[key]}`"
+        return f"with PATCH /api/groups/{folder}"
+
+    def named_folders(self) -> Mapping[str, str]:
+        """The folders that have settings of their own, and where the first of these stands."""
+        found: dict[str, str] = {}
+        for dotted_key, origin in self.origins.items():
+            table, _, rest = dotted_key.partition(".")
+            if table == GROUPS:
+                found.setdefault(rest.partition(".")[0], str(origin))
+        return found
+
     def refuse_fixed(self, folder: str, values: Mapping[str, object]) -> None:
         """Raises `InvalidRequestError` for what the database could not change, naming by what."""
         for key, value in values.items():
             if (origin := self.fixed_by(folder, key)) is not None:
                 message = f"{key} of the agent of '{folder}' is fixed by {origin}: change it there"
                 raise InvalidRequestError(message, field=key, value=value)
+
+
+def _in_source(origin: Origin, table: str, key: str) -> str:
+    where = f"{key} in [{table}] of {origin}" if origin.source is Source.FILE else str(origin)
+    return f"there: {where}; it acts at the next start"
 
 
 def check_agent(values: Mapping[str, object]) -> Mapping[str, object]:
@@ -150,5 +181,6 @@ def _read_stored(folder: str, stored: Mapping[str, object]) -> Mapping[str, obje
         checked = check_agent(stored)
     except InvalidRequestError as error:
         message = f"The agent settings stored with '{folder}' do not fit: {error.message}."
-        raise AgentRefusedError(message, folder=folder) from error
+        setting = error.facts["field"]
+        raise AgentRefusedError(message, folder=folder, setting=setting) from error
     return {name: AGENT[name].kind.read(value) for name, value in checked.items()}

@@ -105,10 +105,7 @@ class _Reader:
             for name in missing
         )
         if not missing:
-            # What is shown is what stands in the file: a variable may hold a secret.
-            self.reading.found[path] = Found(
-                value=filled, shown=shown(path, value), origin=_ORIGIN, kind=kind
-            )
+            self.reading.found[path] = Found(value=filled, written=value, origin=_ORIGIN, kind=kind)
 
     def _filled(self, value: object, missing: list[str]) -> object:
         def fill(match: re.Match[str]) -> str:

@@ -23,18 +23,22 @@ _SECRET_WORDS = ("token", "secret", "key", "password")
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """`default` is in the form that `kind` reads values into."""
+    """`default` is in the form that `kind` reads values into; `moot` says why this version does
+    nothing with it."""
 
     kind: Kind
     default: object
+    moot: str = ""
 
 
 HOST: Mapping[str, Key] = MappingProxyType(
     {
         "assistant_name": Key(kinds.one_line(64), "Andy"),
-        "has_own_number": Key(kinds.yes_or_no(), False),
+        "has_own_number": Key(
+            kinds.yes_or_no(), False, moot="there is no channel with a number yet"
+        ),
         "max_concurrent_containers": Key(kinds.whole(1, 10_000), 5),
-        "max_remote": Key(kinds.whole(1, 10_000), 32),
+        "max_remote": Key(kinds.whole(1, 10_000), 32, moot="there are no remote agents yet"),
         "timezone": Key(kinds.zone(), "UTC"),
         "log_level": Key(kinds.choice("debug", "info", "warning", "error", any_case=True), "info"),
         "max_output_size": Key(kinds.size(1), 10 << 20),
@@ -61,7 +65,7 @@ _DAYS = kinds.whole(0, 36_500)
 RETENTION: Mapping[str, Key] = MappingProxyType(
     {
         "messages_days": Key(_DAYS, 0),
-        "media_days": Key(_DAYS, 0),
+        "media_days": Key(_DAYS, 0, moot="messages have no files yet"),
         "logs_days": Key(_DAYS, 0),
         "hour": Key(kinds.whole(0, 23), 3),
     }
@@ -71,7 +75,7 @@ AGENT: Mapping[str, Key] = MappingProxyType(
     {
         "kind": Key(kinds.choice("claude", "demo", "command", "adk", "openai"), "demo"),
         "command": Key(kinds.argv(), ()),
-        "image": Key(kinds.image(), "hallporter-agent:latest"),
+        "image": Key(kinds.image(), "hallporter-agent:latest", moot="there are no containers yet"),
         "sandbox": Key(kinds.choice("auto", "docker", "podman", "bubblewrap", "process"), "auto"),
         "network": Key(kinds.choice("gate", "none", "open"), "gate"),
         "timeout": Key(kinds.duration(_SHORTEST_TURN), timedelta(minutes=30)),

@@ -43,12 +43,18 @@ class NotAllowedError(ValueError):
     """The value is not of its kind; a message, if any, says more than the kind does."""
 
 
+def plain(value: object) -> str:
+    """A value as people write it, without the quotes of a text."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`allowed` completes "use …"; `read` raises `NotAllowedError`."""
+    """`allowed` completes "use …"; `read` raises `NotAllowedError`, and `spell` is its reverse."""
 
     allowed: str
     read: Callable[[object], Any]
+    spell: Callable[[Any], str] = plain
 
 
 def one_line(longest: int) -> Kind:
@@ -119,7 +125,8 @@ def duration(least: timedelta) -> Kind:
             raise NotAllowedError
         return unit * amount
 
-    return Kind(f'a duration such as "90s", "30m", "2h", "1d" or seconds, {_range(least)}', read)
+    allowed = f'a duration such as "90s", "30m", "2h", "1d" or seconds, {_range(least)}'
+    return Kind(allowed, read, _spell_duration)
 
 
 def milliseconds(least: timedelta) -> Kind:
@@ -147,7 +154,7 @@ def size(least: int) -> Kind:
             raise NotAllowedError
         return amount
 
-    return Kind(f'bytes, or "512k", "512m", "2g"; at least {least}', read)
+    return Kind(f'bytes, or "512k", "512m", "2g"; at least {least}', read, _spell_size)
 
 
 def processors() -> Kind:
@@ -170,7 +177,10 @@ def or_none(limit: Kind) -> Kind:
         is_lifted = not isinstance(value, bool) and value in _NO_LIMIT
         return None if is_lifted else limit.read(value)
 
-    return Kind(f'{limit.allowed}, or "none"', read)
+    def spell(value: object) -> str:
+        return "none" if value is None else limit.spell(value)
+
+    return Kind(f'{limit.allowed}, or "none"', read, spell)
 
 
 def argv() -> Kind:
@@ -313,6 +323,20 @@ def _number_as_text(value: object) -> str:
         # No exponents, and no more digits than a microsecond has.
         return f"{value:.6f}"
     return str(value) if isinstance(value, int) else _text(value)
+
+
+def _spell_duration(length: timedelta) -> str:
+    for unit in "dhm":
+        if length and not length % _UNITS[unit]:
+            return f"{length // _UNITS[unit]}{unit}"
+    return f"{length.total_seconds():g}s"
+
+
+def _spell_size(count: int) -> str:
+    for unit in "gmk":
+        if count % _MULTIPLES[unit] == 0:
+            return f"{count // _MULTIPLES[unit]}{unit}"
+    return str(count)
 
 
 def _range(least: timedelta) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hallporter.domain.finding import Setting
-from hallporter.settings.keys import CHANNELS, GROUPS, TABLES, dotted
+from hallporter.settings.keys import ALIASES, CHANNELS, GROUPS, TABLES, dotted, key_at
+from hallporter.settings.kinds import plain
 from hallporter.settings.origin import Source
-from hallporter.settings.reading import shown
 
 if TYPE_CHECKING:
     from hallporter.settings.agreed import Loaded, Settings
@@ -31,14 +30,13 @@ def _loaded(loaded: Loaded) -> tuple[Setting, ...]:
     return tuple(
         Setting(
             key=key,
-            value=_words(path, values[path])
-            if (path := tuple(key.split("."))) in values
-            else "set",
+            value=_words(loaded, path, values[path]) if path in values else "set",
             origin=str(origin),
             acts=AT_THE_NEXT_START,
             is_default=origin.source is Source.DEFAULT,
         )
         for key, origin in loaded.origins.items()
+        for path in [tuple(key.split("."))]
     )
 
 
@@ -51,7 +49,7 @@ def _stored(stored: Mapping[str, Mapping[str, object]]) -> tuple[Setting, ...]:
     return tuple(
         Setting(
             key=dotted(path),
-            value=_words(path, value),
+            value="none" if value is None else plain(value),
             origin="the database",
             acts=FROM_THE_NEXT_TURN,
             is_default=False,
@@ -88,15 +86,11 @@ def _values(settings: Settings) -> dict[Path, object]:
     return values
 
 
-def _words(path: Path, value: Any) -> str:  # noqa: ANN401  of any kind
-    if value is None:
-        return "none"
-    if isinstance(value, frozenset):
-        value = sorted(value)
-    if isinstance(value, timedelta):
-        return f"{value.total_seconds():g}s"
-    return (
-        value
-        if isinstance(value, str) and shown(path, value) != "the value"
-        else shown(path, value)
-    )
+def _words(loaded: Loaded, path: Path, value: object) -> str:
+    """As the operator wrote it; a default, and what an older name says in units of its own, as
+    they would."""
+    key, known = dotted(path), key_at(path)
+    origin = loaded.origins[key]
+    if known is not None and (origin.source is Source.DEFAULT or origin.name in ALIASES):
+        return known.kind.spell(value)
+    return plain(loaded.written[key])

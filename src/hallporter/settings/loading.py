@@ -16,14 +16,14 @@ from hallporter.settings.agreed import (
     Settings,
     StoreSettings,
 )
-from hallporter.settings.keys import CHANNELS, GROUP, GROUPS, HOST, TABLES, dotted
+from hallporter.settings.keys import CHANNELS, GROUP, GROUPS, HOST, TABLES, dotted, key_at
 from hallporter.settings.kinds import NotAllowedError, is_zone
 from hallporter.settings.origin import Origin, Source
-from hallporter.settings.reading import Found, told, wrong
+from hallporter.settings.reading import Found, shown, told, wrong
 from hallporter.settings.variables import read_dotenv, read_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from hallporter.settings.keys import Path
 
@@ -56,8 +56,19 @@ def load(home: pathlib.Path, environment: Mapping[str, str], *, etc: pathlib.Pat
     return Loaded(
         settings=_agree(home, values, etc),
         origins=MappingProxyType({dotted(path): origin for path, origin in origins.items()}),
-        warnings=tuple(warning for reading in readings for warning in reading.warnings),
+        written=MappingProxyType({dotted(path): one.written for path, one in found.items()}),
+        warnings=(
+            *(warning for reading in readings for warning in reading.warnings),
+            *_moot(found),
+        ),
     )
+
+
+def _moot(found: Mapping[Path, Found]) -> Iterator[str]:
+    for path, one in found.items():
+        key = key_at(path)
+        if key is not None and key.moot:
+            yield f"{dotted(path)} from {one.origin} has no effect: {key.moot}"
 
 
 def _judge(found: Mapping[Path, Found]) -> tuple[dict[Path, object], list[str]]:
@@ -70,7 +81,7 @@ def _judge(found: Mapping[Path, Found]) -> tuple[dict[Path, object], list[str]]:
         try:
             values[path] = one.kind.read(one.value)
         except NotAllowedError as error:
-            what = told(path, one.shown, one.origin)
+            what = told(path, shown(path, one.written), one.origin)
             problems.append(wrong(what, one.kind.allowed, error))
     return values, problems
 

@@ -21,10 +21,11 @@ _LONGEST_SHOWN = 80  # characters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """One value as it was written; without a kind its own channel judges it."""
+    """One value and how it was `written`, before variables were filled in: they may hold a
+    secret. Without a kind its own channel judges it."""
 
     value: object
-    shown: str
+    written: object
     origin: Origin
     kind: Kind | None = None
 

@@ -12,7 +12,7 @@ from hallporter.domain.errors import InvalidRequestError
 from hallporter.domain.folder import parse_folder
 from hallporter.settings.keys import AGENT, ALIASES, CHANNELS, GROUP, GROUPS, TABLES, dotted, key_at
 from hallporter.settings.origin import Origin, Source
-from hallporter.settings.reading import Found, Reading, hint, shown
+from hallporter.settings.reading import Found, Reading, hint
 
 if TYPE_CHECKING:
     import pathlib
@@ -63,7 +63,7 @@ def read_variables(variables: Mapping[str, str], source: Source) -> Reading:
         if name in variables:
             reading.found[alias.path] = Found(
                 value=variables[name],
-                shown=shown(alias.path, variables[name]),
+                written=variables[name],
                 origin=Origin(source=source, name=name),
                 kind=alias.kind,
             )
@@ -91,7 +91,7 @@ def _read_ours(name: str, value: str, source: Source, reading: Reading) -> None:
             return
     reading.found[path] = Found(
         value=value,
-        shown=shown(path, value),
+        written=value,
         origin=origin,
         kind=None if key is None else key.kind,
     )

@@ -10,13 +10,16 @@ import sqlite3
 import stat
 import tarfile
 import tempfile
+import zlib
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import IO, TYPE_CHECKING
 
 from hallporter.domain.errors import InvalidRequestError, UnavailableError
 from hallporter.stores.manifest import (
+    ASIDE,
     DATABASE,
+    DEEPEST,
     FILES,
     MANIFEST,
     TREES,
@@ -55,13 +58,19 @@ def write_backup(
     version: str,
     made_at: str,
     report: Callable[[int, int], None],
+    is_forced: bool = False,
 ) -> Manifest:
-    """`file` appears when it is whole, or not at all; `report` hears bytes done and in all.
+    """`file` appears when it is whole, or not at all; `report` hears bytes done and in all. What is
+    there is replaced if it is a backup; another file only when it `is_forced`.
 
     Raises `InvalidRequestError` or `UnavailableError`.
     """
     file = file.absolute()
     _check_place(file, source)
+    if not is_forced and not _is_replaceable(file):
+        raise InvalidRequestError(
+            f"{file} is there and is no backup: name another file, or say --force to overwrite it"
+        )
     part = file.with_name(f"{file.name}.part")
     snapshot = file.with_name(f"{file.name}.part.db")
     try:
@@ -121,6 +130,8 @@ def examine(database: Path) -> tuple[int, Mapping[str, int]]:
 def _check_place(file: Path, source: Source) -> None:
     if file.is_dir():
         raise InvalidRequestError(f"{file} is a folder: name a file in it")
+    if file.exists() and not file.is_file():
+        raise InvalidRequestError(f"{file} is a device or a pipe: name a file")
     if not file.parent.is_dir():
         raise InvalidRequestError(f"there is no folder {file.parent}: make it first")
     where = file.parent.resolve()
@@ -128,6 +139,18 @@ def _check_place(file: Path, source: Source) -> None:
         raise InvalidRequestError(f"{file} would be part of itself: name a file outside of it")
     if not source.database.exists():
         raise InvalidRequestError(f"there is no database {source.database}: nothing to back up")
+
+
+def _is_replaceable(file: Path) -> bool:
+    """Nothing, an empty file, or a backup, whole or not: each begins with the database."""
+    if not file.exists() or not file.stat().st_size:
+        return True
+    try:
+        with tarfile.open(file, "r|gz") as tar:
+            first = tar.next()
+    except (tarfile.TarError, zlib.error, EOFError, OSError):
+        return False
+    return first is not None and first.name == DATABASE
 
 
 class _Progress:
@@ -150,7 +173,7 @@ def _estimate(source: Source) -> int:
     # The database is gone through twice: taken, then packed.
     size = 2 * source.database.stat().st_size
     for _, top in _trees(source.home):
-        for _, _, files, here in os.fwalk(top, follow_symlinks=False):
+        for _, _, files, here in _walk(top):
             for name in files:
                 with contextlib.suppress(OSError):
                     size += os.stat(name, dir_fd=here, follow_symlinks=False).st_size
@@ -276,9 +299,8 @@ def _trees(home: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _add_tree(packing: _Packing, tree: str, top: Path) -> None:
-    # Through open folders and never along links: agents write here.
-    for path, folders, files, here in os.fwalk(top, follow_symlinks=False):
-        place = f"{tree}{path.removeprefix(str(top))}"
+    for where, folders, files, here in _walk(top):
+        place = f"{tree}{where}"
         packing.add_folder(place, os.fstat(here))
         for entry in sorted((*folders, *files)):
             name = f"{place}/{entry}"
@@ -291,6 +313,19 @@ def _add_tree(packing: _Packing, tree: str, top: Path) -> None:
                 packing.add_link(name, target, found)
             elif not stat.S_ISDIR(found.st_mode):
                 packing.add_file(name, entry, here)
+            elif where.count("/") == DEEPEST:
+                packing.left_out[name] = f"more than {DEEPEST} folders deep"
+
+
+def _walk(top: Path) -> Iterator[tuple[str, list[str], list[str], int]]:
+    """Through open folders and never along links, and not for ever deeper: agents write here."""
+    for path, folders, files, here in os.fwalk(top, follow_symlinks=False):
+        where = path.removeprefix(str(top))
+        if not where:
+            folders[:] = [name for name in folders if not name.startswith(ASIDE)]
+        yield where, list(folders), files, here
+        if where.count("/") >= DEEPEST:
+            folders.clear()
 
 
 def _info(name: str, found: os.stat_result, kind: bytes) -> tarfile.TarInfo:

@@ -22,6 +22,7 @@ class SqlGroups:
         self._run = run
 
     def add(self, group: Group) -> None:
+        self._run("group_take_over", folder_key=group.folder.casefold())
         self._run(
             "group_add",
             chat=group.chat,
@@ -35,6 +36,16 @@ class SqlGroups:
 
     def remove(self, folder: Folder) -> None:
         self._run("group_remove", folder_key=folder.casefold())
+
+    def leave(self, folder: Folder) -> None:
+        self._run("group_leave", folder_key=folder.casefold())
+        self.remove(folder)
+
+    def left_by(self, chat: ChatId) -> Sequence[Folder]:
+        return [Folder(row["folder"]) for row in self._run("group_left_by", chat=chat)]
+
+    def forget_left(self, chat: ChatId) -> None:
+        self._run("group_forget_left", chat=chat)
 
     def of_chat(self, chat: ChatId) -> Group | None:
         return _first(self._run("group_of_chat", chat=chat))

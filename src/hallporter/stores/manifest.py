@@ -18,6 +18,8 @@ MANIFEST = "manifest.json"
 DATABASE = "hallporter.db"
 TREES = ("groups", "data/sessions", "data/media", "store", "policy")
 FILES = ("hallporter.toml", ".env")
+DEEPEST = 100  # folders in folders: whoever goes through them holds each one open
+ASIDE = ".forgotten-"  # how the name of a folder begins that is about to be removed for good
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

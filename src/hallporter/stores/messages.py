@@ -114,9 +114,6 @@ class SqlMessages:
     def ignore(self, chat: ChatId, why: str) -> None:
         self._run("message_ignore", chat=chat, why=why)
 
-    def remove_all(self, chat: ChatId) -> None:
-        self._run("message_remove_all", chat=chat)
-
     def replies(self, chat: ChatId, seq: int) -> Sequence[Message]:
         return [_message(row) for row in self._run("message_replies", chat=chat, seq=seq)]
 

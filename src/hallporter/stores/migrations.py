@@ -58,7 +58,8 @@ def outstanding(known: Sequence[Migration], applied: Mapping[int, str]) -> Seque
         if checksum is not None and checksum != migration.checksum:
             message = (
                 f"schema step {migration.number} ({migration.name}) was applied in another form:"
-                " the database belongs to another build (nothing was changed)"
+                " the database was made by a build in which this step reads differently, and this"
+                " one would misread it. Use the build that made it (nothing was changed)"
             )
             raise StoreRefusedError(message, schema=migration.number)
     return [migration for migration in known if migration.number not in applied]

@@ -77,10 +77,6 @@ class SqlOutbox:
         rows = self._run("outbox_said_as", chat=chat, message_id=message_id)
         return MessageId(rows[0]["message"]) if rows else None
 
-    def remove_all(self, chat: ChatId) -> None:
-        self._run("outbox_remove_parts", chat=chat)
-        self._run("outbox_remove_all", chat=chat)
-
     def counts(self) -> Mapping[str, int]:
         return {row["state"]: row["count"] for row in self._run("outbox_counts")}
 

@@ -75,6 +75,16 @@ class SqlRemovals:
     def drop_commands(self, before: datetime, limit: int) -> int:
         return len(self._run("drop_commands", before=time_in(before), limit=limit))
 
+    def owe_scrub(self, at: datetime) -> None:
+        self._run("scrub_owe", at=time_in(at))
+
+    def owed_scrub(self) -> int | None:
+        number: int | None = self._run("scrub_owed")[0]["number"]
+        return number
+
+    def scrubbed(self, number: int) -> None:
+        self._run("scrub_done", number=number)
+
 
 def _removal(row: Row) -> Removal:
     return Removal(

@@ -13,11 +13,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from hallporter.domain.errors import ConflictError, CorruptInputError, UnavailableError
+from hallporter.domain.errors import (
+    ConflictError,
+    CorruptInputError,
+    StoreRefusedError,
+    UnavailableError,
+)
 from hallporter.stores import migrations
 from hallporter.stores.backup import examine
 from hallporter.stores.manifest import (
     DATABASE,
+    DEEPEST,
     MANIFEST,
     Manifest,
     Member,
@@ -36,7 +42,15 @@ _MAX_MANIFEST = 256 << 20  # bytes
 _ASIDE = "before-restore-"
 # What stays where it is: the lock is held, and what happened is no part of a backup.
 _STAYS = ("run", "logs")
-_COMPANIONS = ("-wal", "-shm")  # of a database that was not closed
+_COMPANIONS = ("-wal", "-shm", "-journal")  # of a database that was not closed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aside:
+    """The folders that hold what was there before; a database in the home went with the home."""
+
+    home: Path | None = None
+    database: Path | None = None
 
 
 def read_backup(file: Path, into: Path, *, report: Callable[[int, int], None]) -> Manifest:
@@ -71,12 +85,15 @@ def occupants(home: Path) -> Sequence[str]:
     ]
 
 
-def put_in_place(unpacked: Path, home: Path, *, database: Path, stamp: str) -> Path | None:
-    """Move what was unpacked into the home; what was there goes to the folder that is returned.
+def put_in_place(unpacked: Path, home: Path, *, database: Path, stamp: str) -> Aside:
+    """Move what was unpacked into the home; what was there before is moved aside.
 
     `database` is where the settings want it. The store comes last: a host finds all, or none.
     """
-    aside = home / f"{_ASIDE}{stamp}"
+    name = f"{_ASIDE}{stamp}"
+    # First what may lie on another disk, under other permissions: then nothing else has moved yet.
+    beside = None if database.is_relative_to(home) else _set_aside(database, name)
+    aside = home / name
     moved = False
     for entry in sorted(home.iterdir()):
         if entry.name in _STAYS or entry.name.startswith(_ASIDE):
@@ -87,16 +104,26 @@ def put_in_place(unpacked: Path, home: Path, *, database: Path, stamp: str) -> P
         aside.mkdir(mode=_PRIVATE, exist_ok=True)
         entry.rename(aside / entry.name)
         moved = True
-    for path in (database, *(Path(f"{database}{end}") for end in _COMPANIONS)):
-        if path.exists():  # outside of the home
-            path.rename(path.with_name(f"{path.name}.{_ASIDE}{stamp}"))
     for entry in sorted(unpacked.iterdir()):
         if entry.name != DATABASE:
             entry.rename(home / entry.name)
     database.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
     shutil.move(unpacked / DATABASE, database)
     unpacked.rmdir()
-    return aside if moved else None
+    return Aside(home=aside if moved else None, database=beside)
+
+
+def _set_aside(database: Path, name: str) -> Path | None:
+    """Into a folder beside it and under its own names: SQLite finds a log by the name alone."""
+    files = [database, *(Path(f"{database}{end}") for end in _COMPANIONS)]
+    there = [file for file in files if file.exists()]
+    if not there:
+        return None
+    beside = database.parent / name
+    beside.mkdir(mode=_PRIVATE, exist_ok=True)
+    for file in reversed(there):  # the database last: cut short before, it is still found
+        file.rename(beside / file.name)
+    return beside
 
 
 def refuse_occupied(home: Path, database: Path) -> None:
@@ -111,10 +138,34 @@ def refuse_occupied(home: Path, database: Path) -> None:
         )
 
 
+def refuse_in_use(database: Path) -> None:
+    """Raises `ConflictError` when another program has the database open: a host of another home
+    may, whose lock is not ours to see."""
+    if not database.exists():
+        return
+    with contextlib.closing(sqlite3.connect(database, timeout=0, isolation_level=None)) as trying:
+        try:
+            trying.execute("PRAGMA locking_mode = EXCLUSIVE")
+            trying.execute("BEGIN EXCLUSIVE")
+            trying.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                return  # damaged, or not a database at all: nobody can use it
+            raise ConflictError(
+                f"the database {database} is in use: another host, or another program, has it"
+                " open. Stop that one first, or have this home's database elsewhere:"
+                " HALLPORTER_STORE__URL=sqlite:////ANOTHER/PLACE.db"
+            ) from error
+
+
 def _is_empty(path: Path) -> bool:
     if path.is_symlink() or not path.is_dir():
         return False
-    return not any(files for _, _, files in os.walk(path))
+    for where, _, files in os.walk(path):
+        # Agents may have dug deeper than we can follow: that is something, too.
+        if files or where.count("/") - str(path).count("/") > DEEPEST:
+            return False
+    return True
 
 
 @dataclass(slots=True)
@@ -182,11 +233,18 @@ def _unpack(file: Path, into: Path, report: Callable[[int, int], None]) -> Manif
 
 
 def _check_database(database: Path, manifest: Manifest) -> None:
-    known = migrations.load("sqlite")[-1].number
-    if manifest.schema > known:
+    known = migrations.load("sqlite")
+    if manifest.schema > known[-1].number:
         raise CorruptInputError(
-            f"the backup has schema {manifest.schema}, this version knows {known}: it was written"
-            f" by Hallporter {manifest.version}; install that one"
+            f"the backup has schema {manifest.schema}, this version knows {known[-1].number}: it"
+            f" was written by Hallporter {manifest.version}; install that one"
         )
     if examine(database) != (manifest.schema, manifest.rows):
         raise CorruptInputError("the database does not hold what the manifest says")
+    with contextlib.closing(sqlite3.connect(database)) as reading:
+        applied = dict(reading.execute("SELECT number, sha256 FROM schema_version").fetchall())
+    try:
+        migrations.outstanding(known, applied)
+    except StoreRefusedError as error:
+        message = f"the backup was written by Hallporter {manifest.version}: {error.message}"
+        raise StoreRefusedError(message, **error.facts) from error

@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import structlog
 
-from hallporter.domain.errors import ConflictError, StoreRefusedError, StoreUnavailableError
+from hallporter.domain.disk import needing_room
+from hallporter.domain.errors import DiskError, StoreRefusedError, StoreUnavailableError
 from hallporter.stores import migrations, queries
 from hallporter.stores.columns import time_in
+from hallporter.stores.refusals import disk_trouble, translated
+from hallporter.stores.scrubbing import scrub_files
 from hallporter.stores.transaction import SqlTx
 
 if TYPE_CHECKING:
@@ -83,6 +86,7 @@ class SqliteStore:
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="store-reader")
         self._reading: list[sqlite3.Connection] = []
         self._is_closed = False
+        self._writing = threading.Lock()  # held during a commit, and while the files are scrubbed
 
     async def write(self, fn: Callable[[SqlTx], T]) -> T:
         """Durable when it returns: committed with `synchronous=FULL`."""
@@ -97,6 +101,12 @@ class SqliteStore:
         if self._is_closed:
             raise StoreUnavailableError("the store is closed")
         return await self._loop.run_in_executor(self._readers, self._read_one, fn)
+
+    async def scrub(self) -> bool:
+        """Rewrites the whole file; writes wait meanwhile, reads go on."""
+        if self._is_closed:
+            raise StoreUnavailableError("the store is closed")
+        return await self._loop.run_in_executor(None, self._scrub)
 
     def start(self) -> None:
         """Begin to take writes."""
@@ -122,10 +132,17 @@ class SqliteStore:
             connection.execute("BEGIN")
             return fn(SqlTx(_runner(connection)))
         except sqlite3.Error as error:
-            raise _translated(error) from error
+            raise translated(error) from error
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+
+    def _scrub(self) -> bool:
+        try:
+            with self._writing, contextlib.closing(_connect(self._path)) as connection:
+                return scrub_files(connection)
+        except sqlite3.Error as error:
+            raise translated(error) from error
 
     def _write_all(self) -> None:
         try:
@@ -141,7 +158,8 @@ class SqliteStore:
                         is_last = True
                         break
                     batch.append(more)
-                results = _commit(self._connection, batch)
+                with self._writing:
+                    results = _commit(self._connection, batch)
                 # The loop is gone when the process is being torn down: nobody waits any more.
                 with contextlib.suppress(RuntimeError):
                     self._loop.call_soon_threadsafe(_resolve, results)
@@ -161,7 +179,7 @@ def _commit(connection: sqlite3.Connection, batch: Sequence[_Job]) -> Sequence[_
         if connection.in_transaction:
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
-        failure = _translated(error)
+        failure = translated(error)
         log.warning("store.write_failed", error=str(error), closures=len(batch))
         return [_Result(job, error=failure) for job in batch]
     return results
@@ -175,10 +193,12 @@ def _run_one(connection: sqlite3.Connection, job: _Job) -> _Result:
     except Exception as error:  # a closure's failure belongs to whoever handed it in
         # A full disk or an I/O error rolls the whole transaction back, not just this savepoint.
         if not connection.in_transaction:
+            if isinstance(error, sqlite3.Error):
+                raise
             raise sqlite3.OperationalError(str(error)) from error
         connection.execute("ROLLBACK TO one")
         connection.execute("RELEASE one")
-        told = _translated(error) if isinstance(error, sqlite3.Error) else error
+        told = translated(error) if isinstance(error, sqlite3.Error) else error
         return _Result(job, error=told)
     connection.execute("RELEASE one")
     return _Result(job, value=value, afterwards=tx.afterwards)
@@ -223,12 +243,6 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _translated(error: Exception) -> Exception:
-    if isinstance(error, sqlite3.IntegrityError):
-        return ConflictError(f"the database refused the write: {error}")
-    return StoreUnavailableError(f"the database did not take the write: {error}")
-
-
 @contextlib.asynccontextmanager
 async def open_store(
     path: Path, clock: Clock, schema: Sequence[Migration] | None = None
@@ -251,7 +265,8 @@ def _prepare(
 ) -> tuple[sqlite3.Connection, Upgrade | None]:
     is_new = not path.exists()
     if is_new:
-        path.touch(mode=0o600)
+        with needing_room(path):
+            path.touch(mode=0o600)
     try:
         with contextlib.ExitStack() as unless_it_works:
             connection = _connect(path)
@@ -263,8 +278,10 @@ def _prepare(
             return connection, upgrade
     except sqlite3.OperationalError as error:
         # Locked by someone, no room, no permission: the file itself is not to blame.
-        message = f"the database {path} cannot be opened: {error}"
-        raise StoreUnavailableError(message, path=str(path)) from error
+        why = disk_trouble(error)
+        message = f"the database {path} cannot be opened: {why or error}"
+        refusal = DiskError if why else StoreUnavailableError
+        raise refusal(message, path=str(path)) from error
     except sqlite3.DatabaseError as error:
         raise _damaged(path, str(error)) from error
 

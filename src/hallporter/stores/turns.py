@@ -76,10 +76,6 @@ class SqlTurns:
     def notes(self, turns: Sequence[TurnId]) -> Sequence[Note]:
         return [_note(row) for turn in turns for row in self._run("turn_notes", turn=turn)]
 
-    def remove_all(self, chat: ChatId) -> None:
-        self._run("turn_remove_notes", chat=chat)
-        self._run("turn_remove_all", chat=chat)
-
     def failures(self, since: datetime) -> Sequence[Turn]:
         return [_turn(row) for row in self._run("turn_failures", since=time_in(since))]
 

@@ -20,7 +20,6 @@ from hallporter.domain.group import (
 from hallporter.domain.ids import ChatId
 from hallporter.domain.trigger import check_trigger, default_trigger
 from hallporter.switchboard.discovery import known_chats
-from hallporter.switchboard.orphans import remove_all
 from hallporter.switchboard.silencing import silence
 
 if TYPE_CHECKING:
@@ -109,42 +108,13 @@ class Groups:
     async def change(self, folder: str, change: GroupChange) -> Group:
         return await self._store.write(lambda tx: self._change(tx, folder, change))
 
-    async def silence(self, folder: str) -> Group:
-        """The step before a removal: nobody works for the group any more, and what was open in
-        its chat has a fate. Raises `ConflictError` for the main group."""
-
-        def fn(tx: Tx) -> Group:
-            group = _removable(tx, folder)
-            self._silence(tx, group)
-            return group
-
-        return await self._store.write(fn)
-
     async def remove(self, folder: str) -> Group:
-        """The folder and the history stay."""
+        """The folder and the history stay: `forgetting` takes them, too."""
 
         def fn(tx: Tx) -> Group:
-            group = _removable(tx, folder)
+            group = removable(tx, folder)
             self._silence(tx, group)
-            tx.groups.remove(group.folder)
-            tx.after_commit(lambda: self._changed(group.folder))
-            return group
-
-        return await self._store.write(fn)
-
-    async def remove_with_history(self, folder: str) -> Group:
-        """All that was said in the chat goes too; its place and its numbers stay, so that none is
-        given out twice."""
-
-        def fn(tx: Tx) -> Group:
-            group = _removable(tx, folder)
-            self._silence(tx, group)
-            remove_all(tx, group.folder)
-            tx.outbox.remove_all(group.chat)
-            tx.turns.remove_all(group.chat)
-            tx.messages.remove_all(group.chat)
-            tx.chats.save(tx.chats.lock(group.chat).renewed())
-            tx.groups.remove(group.folder)
+            tx.groups.leave(group.folder)
             tx.after_commit(lambda: self._changed(group.folder))
             return group
 
@@ -285,7 +255,8 @@ def _known(tx: Tx, folder: str) -> Group:
     return group
 
 
-def _removable(tx: Tx, folder: str) -> Group:
+def removable(tx: Tx, folder: str) -> Group:
+    """Raises `NotFoundError`, or `ConflictError` for the main group."""
     group = _known(tx, folder)
     if group.is_main:
         message = "this is the main group: make another one main first"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -57,8 +58,19 @@ class Notices:
         self._min_free_disk = min_free_disk
 
     async def open(self) -> Sequence[Notice]:
-        """What needs the operator now, oldest first."""
-        return await self._store.read(lambda tx: tx.notices.open())
+        """What needs the operator now, oldest first; that the disk is full also while it is too
+        full to store that."""
+        kept = await self._store.read(lambda tx: tx.notices.open())
+        live = {cause.key: cause for cause in self._disk(await asyncio.to_thread(self._free_disk))}
+        now = self._clock.now()
+        return [
+            *(replace(one, text=live[one.key].text) if one.key in live else one for one in kept),
+            *(
+                Notice(key=cause.key, text=cause.text, raised_at=now)
+                for cause in live.values()
+                if cause.is_due and cause.key not in {one.key for one in kept}
+            ),
+        ]
 
     async def look(self) -> None:
         """Raise what is new, resolve what is over, tell what was not told."""
@@ -93,11 +105,11 @@ class Notices:
         verdict = self._judge(tx, free)
         for cause in verdict.to_raise:
             tx.notices.save(Notice(key=cause.key, text=cause.text, raised_at=now))
-            log.warning("notice.raised", key=cause.key)
+            tx.after_commit(partial(log.warning, "notice.raised", key=cause.key))
         for key in verdict.to_resolve:
             if (notice := tx.notices.get(key)) is not None:
                 tx.notices.save(replace(notice, resolved_at=now))
-                log.info("notice.resolved", key=key)
+                tx.after_commit(partial(log.info, "notice.resolved", key=key))
         if (where := self._where(tx)) is not None:
             for notice in self._untold(tx):
                 self._tell(tx, where, notice)

@@ -1,4 +1,4 @@
-"""Tasks whose group goes: they are paused or removed, and what ran for them is over."""
+"""Tasks whose group goes: they are paused, and what ran for them is over."""
 
 from __future__ import annotations
 
@@ -23,12 +23,6 @@ def pause_all(tx: Tx, folder: Folder, why: str) -> None:
             tx.tasks.skip_waiting(task.id, why)
         else:
             paused(tx, task, why)
-
-
-def remove_all(tx: Tx, folder: Folder) -> None:
-    """With their ticks."""
-    for task in tx.tasks.of_folder(folder):
-        tx.tasks.remove(task.id)
 
 
 def cut_short(tx: Tx, turn: Turn, why: str, at: datetime) -> None:

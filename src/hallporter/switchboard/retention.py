@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hallporter.ports import Clock, Store
     from hallporter.switchboard.enclosures import Enclosures
     from hallporter.switchboard.notices import Notices
+    from hallporter.switchboard.scrubbing import Scrubbing
 
 log = structlog.get_logger(__name__)
 
@@ -45,9 +46,11 @@ class Sweep:
     logs: Logs
     enclosures: Enclosures
     notices: Notices
+    scrubbing: Scrubbing
 
     async def run_if_due(self) -> Removal | None:
         """None when today's is done already."""
+        await self.scrubbing.scrub_if_owed()
         now = self.clock.now()
         last = await self.store.read(lambda tx: tx.removals.last(Reason.RETENTION))
         if not self.retention.is_due(now, None if last is None else last.at):
@@ -57,6 +60,7 @@ class Sweep:
         if not removal.is_empty:
             log.info("retention.swept", **removal.counts)
             await self.notices.swept(removal)
+        await self.scrubbing.scrub()
         return removal
 
     async def _remove(self, now: datetime) -> Mapping[str, int]:
@@ -90,15 +94,22 @@ class Sweep:
 
     async def _drop(self, messages: Sequence[MessageId]) -> int:
         def fn(tx: Tx) -> int:
-            return sum(tx.removals.drop_message(message) for message in messages)
+            dropped = sum(tx.removals.drop_message(message) for message in messages)
+            if dropped:
+                tx.removals.owe_scrub(self.clock.now())
+            return dropped
 
         return await self.store.write(fn)
 
     async def _remove_turns(self, before: datetime) -> int:
+        def fn(tx: Tx) -> int:
+            dropped = tx.removals.drop_turns(before, _DROPPED_AT_ONCE)
+            if dropped:
+                tx.removals.owe_scrub(self.clock.now())
+            return dropped
+
         count = 0
-        while dropped := await self.store.write(
-            lambda tx: tx.removals.drop_turns(before, _DROPPED_AT_ONCE)
-        ):
+        while dropped := await self.store.write(fn):
             count += dropped
         return count
 

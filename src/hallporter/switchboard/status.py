@@ -11,7 +11,7 @@ from hallporter.domain.errors import UnavailableError
 from hallporter.ports import Health
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from datetime import datetime
 
     from hallporter.books import Tx
@@ -134,7 +134,6 @@ class _Read:
     messages: Mapping[str, int]
     outbox: Mapping[str, int]
     failures: Sequence[Turn]
-    notices: Sequence[Notice]
     groups: int
     tasks: Mapping[str, int]
     next_tick: datetime | None
@@ -150,6 +149,7 @@ class Status:
         engine: Engine,
         channels: Sequence[Channel],
         agents: LiveAgents,
+        notices: Callable[[], Awaitable[Sequence[Notice]]],
         sandboxes: Callable[[], Sequence[SandboxInfo]],
         memory_of: Callable[[int], int],
         storage: Callable[[], Storage],
@@ -159,6 +159,7 @@ class Status:
         self._engine = engine
         self._channels = channels
         self._agents = agents
+        self._notices = notices
         self._sandboxes = sandboxes
         self._memory_of = memory_of
         self._storage = storage
@@ -172,7 +173,6 @@ class Status:
                 messages=tx.messages.counts(),
                 outbox=tx.outbox.counts(),
                 failures=tx.turns.failures(since),
-                notices=tx.notices.open(),
                 groups=tx.groups.count(),
                 tasks=tx.tasks.counts(),
                 next_tick=tx.tasks.next_at(),
@@ -187,7 +187,7 @@ class Status:
             messages=read.messages,
             outbox=read.outbox,
             failures=read.failures,
-            notices=read.notices,
+            notices=await self._notices(),
             groups=read.groups,
             tasks=read.tasks,
             next_tick=read.next_tick,

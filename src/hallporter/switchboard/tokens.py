@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hallporter.domain.errors import InvalidRequestError, NotFoundError
 from hallporter.domain.ids import ChatId, TokenId
-from hallporter.domain.token import PREFIX, Caller, Role, Token, digest
+from hallporter.domain.token import OPERATOR, PREFIX, Caller, Role, Token, digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ class Tokens:
         chat: str | None = None,
         expires_in: timedelta | None = None,
     ) -> Created:
-        """Raises `InvalidRequestError` for an unknown role or an empty subject."""
+        """Raises `InvalidRequestError` for an unknown role, or a subject that is empty or taken."""
         if role not in set(Role):
             allowed = ", ".join(Role)
             message = f"role {role!r} does not exist: use one of {allowed}"
@@ -55,6 +55,9 @@ class Tokens:
         if not 0 < len(subject.strip()) <= _MAX_SUBJECT:
             message = f"a subject has 1 to {_MAX_SUBJECT} characters: who will use the token?"
             raise InvalidRequestError(message, field="subject", value=subject[:80])
+        if role != Role.STUDIO_OPERATOR and subject.strip().casefold() == OPERATOR:
+            message = f"the subject {OPERATOR!r} is the house's own: name who will use the token"
+            raise InvalidRequestError(message, field="subject", value=subject)
         if chat is not None and role == Role.STUDIO_OPERATOR:
             message = f"a {role} opens every chat: leave 'chat' out, or choose a consumer's role"
             raise InvalidRequestError(message, field="chat", value=chat)

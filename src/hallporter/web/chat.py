@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from hallporter.domain.errors import InvalidRequestError, NotFoundError
 from hallporter.domain.ids import ChatId, MessageId
 from hallporter.domain.message import Inbound, State
+from hallporter.domain.token import OPERATOR
 from hallporter.downloads import download
 from hallporter.streams import EventStream
-from hallporter.web.guard import form_of
+from hallporter.web.guard import form_of, wants_page
 from hallporter.web.templates import fill
+from hallporter.web.typesetter import Typesetter
+from hallporter.web.welcome import opening, tries
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,9 +32,7 @@ if TYPE_CHECKING:
     from hallporter.web.guard import Visitor
     from hallporter.web.lobby import Lobby
 
-OPERATOR = "operator"
 _AT_ONCE = 50  # messages of a first look, and of each look further back
-_SET_AT_ONCE = 500  # characters
 _MAX_DIGITS = 18  # of a sequence number: what a database's integer holds
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
@@ -51,14 +52,12 @@ class ChatPage:
     """The page at `/` and what its script asks for."""
 
     lobby: Lobby
+    typesetter: Typesetter
 
     async def show(self, request: Request, visitor: Visitor) -> Response:
         groups = await self._web_groups()
         group = _chosen(groups, request.query_params.get("chat"))
-        # Where the stream will begin is looked up first: what is stored meanwhile comes by it.
-        _, turn = await self.lobby.story.standing(group.chat)
         messages = await self.lobby.story.before(group.chat, None, _AT_ONCE + 1)
-        working = None if turn is None else self.lobby.clock.now() - turn.started_at
         page = await asyncio.to_thread(
             fill,
             "chat.html",
@@ -66,11 +65,12 @@ class ChatPage:
             group=group,
             answerer=self.lobby.answerer_of(group),
             assistant=group.assistant_name or self.lobby.assistant_name,
+            opening=opening(group, self.lobby.assistant_name),
+            tries=tries(group, self.lobby.assistant_name),
             notices=await self.lobby.notices(),
             messages=messages[-_AT_ONCE:],
             has_earlier=len(messages) > _AT_ONCE,
             last=messages[-1].seq if messages else 0,
-            working="" if working is None else int(working.total_seconds()),
             csrf=visitor.csrf,
             remarks=_REMARKS,
             operator=OPERATOR,
@@ -84,7 +84,7 @@ class ChatPage:
         before = _sequence_number(request.query_params.get("before", ""), "before")
         messages = await self.lobby.story.before(chat, before, _AT_ONCE + 1)
         body = await asyncio.to_thread(
-            lambda: "".join(_article(message) for message in messages[-_AT_ONCE:])
+            lambda: "".join(article(message) for message in messages[-_AT_ONCE:])
         )
         more = "yes" if len(messages) > _AT_ONCE else "no"
         return HTMLResponse(body, headers={"X-Earlier": more})
@@ -110,6 +110,9 @@ class ChatPage:
                 preferred_id=MessageId(own),
             )
         )
+        if wants_page(request):  # a browser without script has left the page for this answer
+            place = f"/?chat={quote(chat, safe='')}#m-{accepted.message.id}"
+            return RedirectResponse(place, status_code=303)
         return JSONResponse({"id": accepted.message.id}, status_code=202)
 
     async def follow(self, request: Request, visitor: Visitor) -> Response:
@@ -123,7 +126,7 @@ class ChatPage:
             feed=self.lobby.feed,
             clock=self.lobby.clock,
             recognise=partial(self.lobby.sessions.find, visitor.secret),
-            spell=_spelled,
+            spell=self.typesetter.event,
         )
 
     async def fate(self, request: Request, _visitor: Visitor) -> Response:
@@ -162,14 +165,8 @@ def _chosen(groups: Sequence[Group], asked: str | None) -> Group:
     return group
 
 
-async def _spelled(message: Message) -> str:
-    # A long text takes a while to set, and the others' streams must not wait for it.
-    is_long = len(message.text) > _SET_AT_ONCE
-    html = await asyncio.to_thread(_article, message) if is_long else _article(message)
-    return json.dumps({"id": message.id, "seq": message.seq, "html": html})
-
-
-def _article(message: Message) -> str:
+def article(message: Message) -> str:
+    """One message, as it stands in the log."""
     return fill("message.html", message=message, remarks=_REMARKS, operator=OPERATOR)
 
 

@@ -17,6 +17,7 @@ from hallporter.domain.errors import (
     UnauthorizedError,
     UnavailableError,
 )
+from hallporter.domain.visit import IDLE_LASTS
 from hallporter.switchboard.sessions import Browser
 from hallporter.web.templates import fill
 
@@ -49,7 +50,7 @@ _STATUS = {
 }
 _SESSION = "hp_session"
 _VISIT = "hp_visit"  # of someone who is not logged in yet: what their log-in form is bound to
-_KEPT = 30 * 24 * 3600  # seconds a browser keeps the cookie; the server's own limit counts
+_KEPT = int(IDLE_LASTS.total_seconds())  # from each use on; the server's own limit counts
 _FORM = "application/x-www-form-urlencoded"
 
 
@@ -73,7 +74,10 @@ def guarded(
         visitor = Visitor(session=session, secret=secret, csrf=csrf_of(secret))
         if request.method == "POST":
             await check_form(request, visitor.csrf)
-        return await view(request, visitor)
+        response = await view(request, visitor)
+        if "set-cookie" not in response.headers:  # else they have just logged out
+            _set_cookie(request, response, _SESSION, secret, _KEPT)
+        return response
 
     return guarding(endpoint)
 
@@ -148,6 +152,11 @@ def let_out(request: Request) -> Response:
     return response
 
 
+def wants_page(request: Request) -> bool:
+    """Whether a browser will show the answer to a person; our script asks for JSON."""
+    return "text/html" in request.headers.get("accept", "")
+
+
 def browser_of(request: Request) -> Browser:
     address = request.client.host if request.client else ""
     return Browser(address=address, name=request.headers.get("user-agent", ""))
@@ -181,7 +190,7 @@ def _refusal(request: Request, error: HallporterError) -> Response:
     headers = {}
     if "retry_after" in error.facts:
         headers["Retry-After"] = str(error.facts["retry_after"])
-    if "text/html" not in request.headers.get("accept", ""):
+    if not wants_page(request):
         body = {"success": False, "error": error.code, "message": error.message}
         return JSONResponse(body, status_code=status, headers=headers)
     if isinstance(error, UnauthorizedError) and request.method in ("GET", "HEAD"):

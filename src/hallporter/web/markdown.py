@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 30_000  # characters; what is longer is shown as it was written
 _MOST_CELLS = 5_000  # of tables, with those that the parser would fill in by itself
+_MOST_REFERRED = 50_000  # characters of addresses that are written once and used again
 _DEEPEST = 19  # levels
 _SCHEME = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 _LEVELS_ABOVE = 2  # the page's own headings
@@ -31,7 +32,7 @@ def render(text: str) -> str:
         parser = _parser(has_tables=_may_have_tables(text))
         tokens = parser.parse(text)
         # Where the nesting ends the parser drops words; they are worth more than their form.
-        if all(token.level < _DEEPEST for token in tokens):
+        if all(token.level < _DEEPEST for token in tokens) and _referred(tokens) <= _MOST_REFERRED:
             return str(parser.renderer.render(tokens, parser.options, {}))
     return f'<p class="plain" dir="auto">{escape(text)}</p>'
 
@@ -43,9 +44,21 @@ def _may_have_tables(text: str) -> bool:
     return widest * len(lines) <= _MOST_CELLS
 
 
+def _referred(tokens: Sequence[Token]) -> int:
+    """A long address under a short name is a little text and a very large page."""
+    return sum(
+        len(str(value))
+        for token in tokens
+        for child in token.children or []
+        if "label" in child.meta
+        for value in child.attrs.values()
+    )
+
+
 @cache
 def _parser(*, has_tables: bool) -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": _DEEPEST + 1})
+    options = {"html": False, "breaks": True, "maxNesting": _DEEPEST + 1}
+    parser = MarkdownIt("commonmark", {**options, "inline_definitions": True, "store_labels": True})
     parser.enable(["table", "strikethrough"] if has_tables else ["strikethrough"])
     # A path of ours behind a stranger's words would be a trap, so links lead out or nowhere.
     parser.validateLink = lambda url: _SCHEME.match(url) is not None  # type: ignore[method-assign]
@@ -53,13 +66,19 @@ def _parser(*, has_tables: bool) -> MarkdownIt:
     for name in ("fence", "code_block"):
         parser.add_render_rule(name, _code)
     parser.add_render_rule("image", _image)
+    parser.add_render_rule("definition", _definition)
     parser.add_render_rule("table_open", _table_open)
     parser.add_render_rule("table_close", _table_close)
     return parser
 
 
 def _furnish(state: StateCore) -> None:
+    labels = _labels(state.tokens)
     for token in state.tokens:
+        if token.type == "definition":
+            # The first one of a name counts; words that no link shows are shown as they are.
+            token.hidden = token.meta["id"] in labels
+            labels.discard(token.meta["id"])
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1]) + _LEVELS_ABOVE, 6)}"
         if token.nesting == 1:
@@ -69,6 +88,15 @@ def _furnish(state: StateCore) -> None:
             if style:
                 token.attrSet("class", style.replace("text-align:", "align-"))
         _mark_links(token.children or [])
+
+
+def _labels(tokens: Sequence[Token]) -> set[str]:
+    return {
+        child.meta["label"]
+        for token in tokens
+        for child in token.children or []
+        if "label" in child.meta
+    }
 
 
 def _mark_links(tokens: Sequence[Token]) -> None:
@@ -103,6 +131,15 @@ def _image(_: RendererProtocol, tokens: Sequence[Token], index: int, *_more: obj
         return escape(text)
     outward = " ".join(f'{name}="{value}"' for name, value in _OUTWARD.items())
     return f'<a href="{escape(source)}" {outward}>Picture: {escape(text)}</a>'
+
+
+def _definition(_: RendererProtocol, tokens: Sequence[Token], index: int, *_more: object) -> str:
+    token = tokens[index]
+    if token.hidden:
+        return ""
+    title = f' "{token.meta["title"]}"' if token.meta["title"] else ""
+    words = f"[{token.meta['label']}]: {token.meta['url']}{title}"
+    return f'<p dir="auto">{escape(words)}</p>\n'
 
 
 def _table_open(*_: object) -> str:

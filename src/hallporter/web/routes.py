@@ -8,10 +8,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hallporter.domain.errors import NotFoundError
-from hallporter.web.chat import ChatPage
+from hallporter.web.chat import ChatPage, article
 from hallporter.web.entrance import Entrance
 from hallporter.web.guard import guarded, guarding
 from hallporter.web.templates import static_files
+from hallporter.web.typesetter import Typesetter
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 def routes(lobby: Lobby) -> list[Route]:
     """For the app that serves them."""
-    chat = ChatPage(lobby)
+    chat = ChatPage(lobby, Typesetter(article))
     entrance = Entrance(lobby)
 
     def inside(
@@ -59,6 +60,7 @@ async def _static(request: Request) -> Response:
     file = static_files().get(request.path_params["name"])
     if file is None:
         raise NotFoundError("there is nothing at this address")
-    # The address names the content, so it never changes under it.
-    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
-    return Response(file.body, media_type=file.type, headers=headers)
+    # Only an address that names the content never has another under it.
+    is_named = request.query_params.get("v") == file.version
+    keep = "public, max-age=31536000, immutable" if is_named else "no-cache"
+    return Response(file.body, media_type=file.type, headers={"Cache-Control": keep})

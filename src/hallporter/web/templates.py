@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -16,6 +17,7 @@ from hallporter.web.markdown import render
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_IMPORT = re.compile(rb'(?<=from "\./)[a-z-]+\.js(?=")')
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -31,14 +33,25 @@ class StaticFile:
 @cache
 def static_files() -> Mapping[str, StaticFile]:
     """By name."""
-    found = {}
-    for file in (resources.files("hallporter.web") / "static").iterdir():
-        type_ = _TYPES.get("." + file.name.rpartition(".")[2])
-        if type_ is not None:
-            body = file.read_bytes()
-            version = hashlib.sha256(body).hexdigest()[:12]
-            found[file.name] = StaticFile(body=body, type=type_, version=version)
-    return found
+    files = (resources.files("hallporter.web") / "static").iterdir()
+    return {file.name: _static_file(file.name) for file in files if _suffix(file.name) in _TYPES}
+
+
+@cache
+def _static_file(name: str) -> StaticFile:
+    body = (resources.files("hallporter.web") / "static" / name).read_bytes()
+    # A script names the version of what it imports: so a change there changes its own too.
+    body = _IMPORT.sub(lambda found: _versioned(found[0].decode()).encode(), body)
+    version = hashlib.sha256(body).hexdigest()[:12]
+    return StaticFile(body=body, type=_TYPES[_suffix(name)], version=version)
+
+
+def _suffix(name: str) -> str:
+    return "." + name.rpartition(".")[2]
+
+
+def _versioned(name: str) -> str:
+    return f"{name}?v={_static_file(name).version}"
 
 
 def fill(template: str, **values: object) -> str:
@@ -66,4 +79,4 @@ def _markdown(text: str) -> Markup:
 
 
 def _static(name: str) -> str:
-    return f"/static/{name}?v={static_files()[name].version}"
+    return f"/static/{_versioned(name)}"

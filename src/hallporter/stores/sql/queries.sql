@@ -110,9 +110,6 @@ RETURNING id;
 UPDATE messages SET state = 'ignored', why = :why
 WHERE chat = :chat AND kind = 'text' AND state IN ('waiting', 'queued', 'failed');
 
--- name: message_remove_all
-DELETE FROM messages WHERE chat = :chat;
-
 -- name: message_replies
 SELECT * FROM messages
 WHERE chat = :chat AND kind = 'reply' AND seq > :seq
@@ -173,12 +170,6 @@ SELECT * FROM turns WHERE chat = :chat AND task = :task AND due = :due ORDER BY 
 -- name: turn_notes
 SELECT * FROM turn_notes WHERE turn = :turn ORDER BY number;
 
--- name: turn_remove_notes
-DELETE FROM turn_notes WHERE turn IN (SELECT id FROM turns WHERE chat = :chat);
-
--- name: turn_remove_all
-DELETE FROM turns WHERE chat = :chat;
-
 -- name: turn_failures
 SELECT * FROM turns WHERE outcome = 'failed' AND ended_at >= :since ORDER BY ended_at DESC LIMIT 200;
 
@@ -217,12 +208,6 @@ SELECT * FROM outbox WHERE message = :message;
 SELECT o.message FROM outbox_parts p JOIN outbox o ON o.number = p.outbox
 WHERE p.message_id = :message_id AND o.chat = :chat LIMIT 1;
 
--- name: outbox_remove_parts
-DELETE FROM outbox_parts WHERE outbox IN (SELECT number FROM outbox WHERE chat = :chat);
-
--- name: outbox_remove_all
-DELETE FROM outbox WHERE chat = :chat;
-
 -- name: outbox_counts
 SELECT state, COUNT(*) AS count FROM outbox WHERE state <> 'sent' GROUP BY state;
 
@@ -243,6 +228,19 @@ WHERE folder_key = :folder_key;
 
 -- name: group_remove
 DELETE FROM groups WHERE folder_key = :folder_key;
+
+-- name: group_leave
+INSERT INTO left_folders (folder_key, folder, chat)
+SELECT folder_key, folder, chat FROM groups WHERE folder_key = :folder_key;
+
+-- name: group_take_over
+DELETE FROM left_folders WHERE folder_key = :folder_key;
+
+-- name: group_left_by
+SELECT folder FROM left_folders WHERE chat = :chat ORDER BY folder_key;
+
+-- name: group_forget_left
+DELETE FROM left_folders WHERE chat = :chat;
 
 -- name: group_of_chat
 SELECT * FROM groups WHERE chat = :chat;
@@ -382,7 +380,11 @@ DELETE FROM tasks WHERE chat = :chat RETURNING id;
 -- name: old_messages
 SELECT m.id FROM messages m
 WHERE m.at < :before
-    AND (m.state IS NULL OR m.state NOT IN ('queued', 'running', 'failed'))
+    AND (m.state IS NULL OR m.state NOT IN ('queued', 'running'))
+    -- A failed one that is tried again by itself is still needed.
+    AND NOT EXISTS (
+        SELECT 1 FROM chats c WHERE c.id = m.chat AND m.state = 'failed' AND c.woken_at IS NOT NULL
+    )
     AND NOT EXISTS (
         SELECT 1 FROM outbox o WHERE o.message = m.id AND o.state NOT IN ('sent', 'undeliverable')
     )
@@ -392,7 +394,11 @@ LIMIT :limit;
 -- name: droppable
 SELECT 1 AS found FROM messages m
 WHERE m.id = :message
-    AND (m.state IS NULL OR m.state NOT IN ('queued', 'running', 'failed'))
+    AND (m.state IS NULL OR m.state NOT IN ('queued', 'running'))
+    -- A failed one that is tried again by itself is still needed.
+    AND NOT EXISTS (
+        SELECT 1 FROM chats c WHERE c.id = m.chat AND m.state = 'failed' AND c.woken_at IS NOT NULL
+    )
     AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.chat = m.chat AND t.outcome IS NULL);
 
 -- name: drop_parts
@@ -415,6 +421,15 @@ DELETE FROM turn_notes WHERE turn = :turn;
 
 -- name: drop_turn
 DELETE FROM turns WHERE id = :turn;
+
+-- name: scrub_owe
+INSERT INTO owed_scrubs (at) VALUES (:at);
+
+-- name: scrub_owed
+SELECT MAX(number) AS number FROM owed_scrubs;
+
+-- name: scrub_done
+DELETE FROM owed_scrubs WHERE number <= :number;
 
 -- name: old_ticks
 SELECT task, due FROM firings WHERE due < :before AND state NOT IN ('due', 'running')

@@ -1,11 +1,12 @@
 // The chat page: what the server rendered, kept up to date by one event stream.
 
+import { store, whenDropped } from "./kept.js";
 import { tellTimes } from "./times.js";
 
 const COME_AGAIN = 2000; // milliseconds between two tries while the host is away
 const NEAR = 120; // pixels from the end that still count as reading along
 
-const { chat, csrf, last, working } = document.body.dataset;
+const { chat, csrf, last } = document.body.dataset;
 const address = `/chats/${encodeURIComponent(chat)}`;
 const byId = (id) => document.getElementById(id);
 const scroll = byId("scroll");
@@ -133,21 +134,11 @@ async function copied(node) {
 
 // --- Writing ---------------------------------------------------------------------------------
 
-const store = (area, key, value) => {
-  try {
-    if (value === undefined) return area.getItem(key);
-    if (value) area.setItem(key, value);
-    else area.removeItem(key);
-  } catch {
-    // A browser may forbid storage: then a draft lives as long as the page.
-  }
-  return null;
-};
 const DRAFT = `draft:${chat}`;
 const OUTBOX = `outbox:${chat}`;
 const RELOADED = `reloaded:${chat}`;
 // Survives a reload; the id makes saying it twice harmless.
-const outbox = JSON.parse(store(sessionStorage, OUTBOX) || "[]");
+const outbox = JSON.parse(store("sessionStorage", OUTBOX) || "[]");
 let isSending = false;
 
 function newId() {
@@ -158,7 +149,7 @@ function newId() {
 function say(words) {
   const saying = { id: newId(), text: words };
   outbox.push(saying);
-  store(sessionStorage, OUTBOX, JSON.stringify(outbox));
+  store("sessionStorage", OUTBOX, JSON.stringify(outbox));
   showPending(saying);
   toEnd();
   send();
@@ -184,19 +175,19 @@ async function send() {
         body: new URLSearchParams(saying),
       });
       if (answer.status >= 500 || answer.status === 401) break;
-      if (answer.status === 403 && !store(sessionStorage, RELOADED)) {
-        store(sessionStorage, RELOADED, "once"); // another log-in: a fresh page has its token
+      if (answer.status === 403 && !store("sessionStorage", RELOADED)) {
+        store("sessionStorage", RELOADED, "once"); // another log-in: a fresh page has its token
         location.reload();
         return;
       }
-      store(sessionStorage, RELOADED, "");
+      store("sessionStorage", RELOADED, "");
       outbox.shift();
-      store(sessionStorage, OUTBOX, outbox.length ? JSON.stringify(outbox) : "");
+      store("sessionStorage", OUTBOX, outbox.length ? JSON.stringify(outbox) : "");
       if (!answer.ok) {
         remark(saying.id, `not sent: ${(await answer.json()).message}`, "failed");
         if (!text.value) {
           text.value = saying.text; // what was refused is not thrown away
-          store(localStorage, DRAFT, text.value);
+          store("localStorage", DRAFT, text.value);
           fit();
         }
       }
@@ -222,7 +213,7 @@ function fit() {
 }
 
 text.addEventListener("input", () => {
-  store(localStorage, DRAFT, text.value);
+  store("localStorage", DRAFT, text.value);
   fit();
 });
 text.addEventListener("keydown", (event) => {
@@ -237,9 +228,14 @@ byId("composer").addEventListener("submit", (event) => {
   if (!text.value.trim()) return;
   say(text.value);
   text.value = "";
-  store(localStorage, DRAFT, "");
+  store("localStorage", DRAFT, "");
   fit();
   text.focus();
+});
+whenDropped(() => {
+  outbox.length = 0;
+  text.value = "";
+  location.assign("/login");
 });
 for (const button of document.querySelectorAll("[data-say]")) {
   button.addEventListener("click", () => {
@@ -259,18 +255,16 @@ function tick() {
   byId("elapsed").textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }
 
-function showWorking(isWorking, from = Date.now()) {
-  if (isWorking === Boolean(ticking)) return;
+/** `age`: the seconds for which it has run, where the host says so. */
+function turn(isRunning, age) {
+  if (age !== undefined || !ticking) since = Date.now() - (age ?? 0) * 1000;
+  if (isRunning === Boolean(ticking)) return;
   clearInterval(ticking);
-  ticking = 0;
-  if (isWorking) {
-    since = from;
-    ticking = setInterval(tick, 1000);
-    tick();
-  }
+  ticking = isRunning ? setInterval(tick, 1000) : 0;
+  tick();
   byId("stop").disabled = false;
   keepingPlace(() => {
-    byId("working").hidden = !isWorking;
+    byId("working").hidden = !isRunning;
   });
 }
 
@@ -284,7 +278,6 @@ byId("stop").addEventListener("click", ({ target }) => {
 
 let newest = Number(last);
 let wasAway = false;
-let startedAt = working === "" ? null : Date.now() - Number(working) * 1000;
 const told = (event) => JSON.parse(event.data);
 
 function connect() {
@@ -298,8 +291,8 @@ function connect() {
   events.addEventListener("message", (event) => show(told(event)));
   events.addEventListener("typing", (event) => turn(told(event).typing));
   events.addEventListener("turn", (event) => {
-    const { state, covers } = told(event);
-    turn(state === "started");
+    const { state, covers, age } = told(event);
+    turn(state === "started", age);
     for (const id of covers) remark(id, REMARKS[state] ?? "", state);
   });
   events.addEventListener("error", () => {
@@ -316,11 +309,6 @@ function connect() {
       connect();
     }, COME_AGAIN);
   });
-}
-
-function turn(isRunning) {
-  showWorking(isRunning, startedAt ?? undefined);
-  if (!isRunning) startedAt = null;
 }
 
 let fading = 0;
@@ -342,7 +330,7 @@ function showAway(isAway) {
   }
 }
 
-text.value = store(localStorage, DRAFT) || text.value;
+text.value = store("localStorage", DRAFT) || text.value;
 fit();
 outbox.forEach(showPending);
 if (!byId("welcome")) toEnd();
