@@ -99,7 +99,7 @@ class Source:
         }
         self.insert("registered_groups", **(row | more))
 
-    def say(self, jid: str, id: str | None, text: str | None, at: str | None, **more: Any) -> None:
+    def say(self, jid: str, id: str | None, text: str | bytes, at: str, **more: Any) -> None:
         row = {
             "id": id,
             "chat_jid": jid,

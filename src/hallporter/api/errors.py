@@ -31,6 +31,7 @@ STATUS: Mapping[str, int] = {
     "UNAUTHORIZED": 401,
     "FORBIDDEN": 403,
     "NOT_FOUND": 404,
+    "UNREGISTERED": 404,
     "METHOD_NOT_ALLOWED": 405,
     "REFUSED": 409,
     "CONFLICT": 409,

@@ -55,8 +55,9 @@ SELECT {columns}, rowid AS number, moment(timestamp) IS NULL AS is_timeless, COA
     MAX(moment(timestamp)) OVER (PARTITION BY chat_jid ORDER BY rowid ROWS UNBOUNDED PRECEDING),
     0
 ) AS at
-FROM messages ORDER BY at, number
+FROM {table} ORDER BY at, number
 """
+_AS_STORED = "SELECT {columns} FROM {table} ORDER BY rowid"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +76,8 @@ class Rows:
         connection.create_function("moment", 1, microseconds, deterministic=True)
 
     def is_known(self) -> bool:
-        return bool(self._columns("messages") or self._columns("registered_groups"))
+        names = (row["name"] for row in self._connection.execute("SELECT name FROM sqlite_master"))
+        return not {"messages", "registered_groups"}.isdisjoint(names)
 
     def size(self) -> int:
         """Rows that take their time."""
@@ -109,16 +111,9 @@ class Rows:
         self, *, assistant: str, has_own_number: bool
     ) -> Iterator[ForeignMessage | Unread]:
         """In the order in which they were sent; in the same instant, as they were stored."""
-        us = _Us(
-            name=assistant,
-            has_own_number=has_own_number,
-            is_flagged="is_bot_message" in self._columns("messages"),
-        )
+        us = _Us(name=assistant, has_own_number=has_own_number)
         given = self._given()
-        columns = self._selected("messages")
-        statement = _IN_ORDER.format(columns=columns)
-        rows = self._guarded("messages", statement) if self._columns("messages") else iter(())
-        for row in rows:
+        for row in self._all("messages", _IN_ORDER):
             if isinstance(row, BrokenTable):
                 yield Unread(name=row.name, why=row.why)
             else:
@@ -138,36 +133,28 @@ class Rows:
                 return {chat: at for chat, at in times.items() if at is not None}
         return {}
 
-    def _all(self, table: str) -> Iterator[sqlite3.Row | BrokenTable]:
-        if not self._columns(table):
-            return iter(())
-        # The names are our own, and the columns are those of the table.
-        statement = f"SELECT {self._selected(table)} FROM {table} ORDER BY rowid"  # noqa: S608
-        return self._guarded(table, statement)
-
-    def _guarded(self, table: str, statement: str) -> Iterator[sqlite3.Row | BrokenTable]:
-        """What can be read of a damaged file is read."""
+    def _all(self, table: str, statement: str = _AS_STORED) -> Iterator[sqlite3.Row | BrokenTable]:
+        """What can be read of a damaged file is read; a table that is not there is empty."""
         try:
-            yield from self._connection.execute(statement)
+            there = self._columns(table)
+            if not there:
+                return
+            # Older versions lack some columns.
+            names = (name if name in there else f"NULL AS {name}" for name in _COLUMNS[table])
+            asked = statement.format(columns=", ".join(names), table=table)
+            yield from self._connection.execute(asked)
         except sqlite3.Error as error:
             yield BrokenTable(name=f"table {table}", why=f"the rest cannot be read: {error}")
-
-    def _selected(self, table: str) -> str:
-        """Older versions lack some columns."""
-        there = self._columns(table)
-        return ", ".join(name if name in there else f"NULL AS {name}" for name in _COLUMNS[table])
 
     def _columns(self, table: str) -> frozenset[str]:
         rows = self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
         return frozenset(row["name"] for row in rows)
 
     def _count(self, table: str) -> int:
-        if not self._columns(table):
-            return 0
         try:
             statement = f"SELECT COUNT(*) FROM {table}"  # noqa: S608  a name of ours
             return int(self._connection.execute(statement).fetchone()[0])
-        except sqlite3.Error:
+        except sqlite3.Error:  # not there, or told of when it is read
             return 0
 
 
@@ -177,10 +164,9 @@ class _Us:
 
     name: str
     has_own_number: bool
-    is_flagged: bool
 
     def said(self, row: sqlite3.Row, words: str) -> bool:
-        if self.is_flagged and row["is_bot_message"] is not None:
+        if row["is_bot_message"] is not None:
             return flag(row["is_bot_message"], otherwise=False)
         is_from_us = self.has_own_number and flag(row["is_from_me"], otherwise=False)
         return is_from_us or words.startswith(f"{self.name}:")

@@ -13,7 +13,7 @@ from hallporter.domain.errors import ConflictError
 from hallporter.domain.import_report import Ledger, Outcome
 from hallporter.switchboard.imported_groups import ImportedGroups
 from hallporter.switchboard.imported_messages import ImportedMessages
-from hallporter.switchboard.moving import Moving
+from hallporter.switchboard.moving import Moving, on_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
@@ -78,13 +78,13 @@ class Importing:
             raise ConflictError("an import is running: wait for its end")
         async with self._lock:
             opened = self._open_archive(path, config)
-            archive = await asyncio.to_thread(opened.__enter__)
+            archive = await on_thread(opened.__enter__)
             try:
                 async with contextlib.aclosing(self._run(archive, is_dry_run=is_dry_run)) as steps:
                     async for step in steps:
                         yield step
             finally:
-                await asyncio.to_thread(opened.__exit__, None, None, None)
+                await on_thread(lambda: opened.__exit__(None, None, None))
 
     async def _run(
         self, archive: Archive, *, is_dry_run: bool

@@ -80,15 +80,13 @@ class Moving:
 
     async def go(self) -> AsyncGenerator[tuple[int, int]]:
         """How far it is, and of how many steps; the total is an estimate."""
-        house = await asyncio.to_thread(self.archive.house)
+        house = await on_thread(self.archive.house)
         for remark in house.remarks:
             self.ledger.note("settings", remark)
         await self._carry_chats()
-        theirs = self._readable(
-            Noun.GROUPS, await asyncio.to_thread(lambda: list(self.archive.groups()))
-        )
+        theirs = self._readable(Noun.GROUPS, await on_thread(lambda: list(self.archive.groups())))
         settled = await self._settle(theirs, house)
-        done, total = 0, await asyncio.to_thread(self.archive.size, settled.folders)
+        done, total = 0, await on_thread(partial(self.archive.size, settled.folders))
         yield done, total
         files = self.archive.files(settled.folders, is_dry_run=self.is_dry_run)
         async for pieces in _batches(files):
@@ -163,7 +161,7 @@ class Moving:
             self.neighbours.groups_changed(group.folder)
 
     async def _name_orphans(self, settled: Settled) -> None:
-        for name in await asyncio.to_thread(lambda: list(self.archive.orphans(settled.folders))):
+        for name in await on_thread(lambda: list(self.archive.orphans(settled.folders))):
             what = "no imported group has this folder: it stays where it is"
             self.ledger.note(str(Noun.FILES), what, name)
 
@@ -283,7 +281,17 @@ class Moving:
         return False
 
 
+async def on_thread(fn: Callable[[], T]) -> T:
+    """For a slow disk. Whoever is cancelled meanwhile waits for its end: what it reads from must
+    not be closed before."""
+    work = asyncio.get_running_loop().run_in_executor(None, fn)
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait([work])
+        raise
+
+
 async def _batches(items: Iterator[T]) -> AsyncIterator[list[T]]:
-    """Read on another thread: a disk may be slow."""
-    while batch := await asyncio.to_thread(lambda: list(itertools.islice(items, BATCH))):
+    while batch := await on_thread(lambda: list(itertools.islice(items, BATCH))):
         yield batch
