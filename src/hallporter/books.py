@@ -366,6 +366,7 @@ class Removals(Protocol):
     def drop_commands(self, before: datetime, limit: int) -> int:
         """The record of those that came before then; how many."""
         ...
+
     def owe_scrub(self, at: datetime) -> None:
         """In the transaction that removes something: its traces are still in the files."""
 

@@ -276,6 +276,7 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
                 evict=evict,
                 belongings=StuckBelongings(path, stuck),
                 scrubbing=Scrubbing(store=store, clock=clock),
+                changed=lambda _folder: None,
             ),
             importing=Importing(
                 system="NanoClaw",

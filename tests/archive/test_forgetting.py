@@ -56,6 +56,7 @@ async def open_porter(path: Path) -> AsyncIterator[Porter]:
             evict=evict,
             belongings=Belongings(path),
             scrubbing=Scrubbing(store=house.store, clock=house.clock),
+            changed=lambda _folder: None,
         )
         await house.register()
         await house.register(NEIGHBOUR)

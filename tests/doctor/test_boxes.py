@@ -206,7 +206,7 @@ async def test_a_mount_that_would_be_refused_is_told(home: Home, sandbox: Sandbo
     mount = ExtraMount(path="/srv", name="mine")
     with pytest.raises(AgentRefusedError) as refused:
         await start(home, sandbox, replace(command("cat"), mounts=(mount,)))
-    (found,) = boxes.judge_agents([boxes.refused("family", refused.value)])
+    (found,) = boxes.judge_agents([boxes.refused("family", refused.value, WHERE)])
     assert found.is_wrong
     assert f"{home.path}/policy/mounts.json, the allow-list of extra mounts, is missing" in (
         found.what

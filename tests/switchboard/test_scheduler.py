@@ -83,6 +83,9 @@ class Watched:
             await first()
         return await self.store.write(fn)
 
+    async def scrub(self) -> bool:
+        return await self.store.scrub()
+
 
 @dataclass(kw_only=True)
 class Tower:

@@ -404,14 +404,3 @@ async def test_a_tick_that_runs_while_its_group_goes_has_failed(office: Office) 
     await office.house.groups.remove("family")
 
     assert await office.states(task) == [("failed", "the group was removed")]
-
-
-async def test_a_purged_group_takes_its_tasks_along(office: Office) -> None:
-    await office.house.register(ChatId("fake:work"))
-    await office.add()
-    kept = await office.add(folder="work")
-    await office.pass_time(HOUR)
-
-    await office.house.groups.remove_with_history("family")
-
-    assert [task.id for task in await office.tasks.all()] == [kept.id]

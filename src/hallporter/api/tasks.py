@@ -11,9 +11,10 @@ from pydantic import AwareDatetime, BaseModel, Field
 from hallporter.api.bodies import Body
 from hallporter.api.desk import At
 from hallporter.api.errors import Problem
-from hallporter.api.identity import OPERATOR, bearer
+from hallporter.api.identity import bearer
 from hallporter.domain.schedule import remark
 from hallporter.domain.task import Task, Tick
+from hallporter.domain.token import OPERATOR
 from hallporter.switchboard.tasks import NewTask, TaskChange
 
 router = APIRouter(tags=["tasks"], dependencies=[bearer])

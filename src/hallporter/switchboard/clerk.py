@@ -75,7 +75,8 @@ class Clerk:
             return None
         backlog = gather(tx, chat_id, chat.cursor)
         if backlog is None:
-            tx.chats.save(replace(chat, woken_at=None, not_before=None))
+            self._let_wait(tx, chat_id, after=chat.cursor)
+            tx.chats.save(replace(chat.settled(chat.cursor), woken_at=None))
             return None
         turn = Turn(
             id=TurnId(self._new_id("t")),
@@ -284,6 +285,14 @@ class Clerk:
     def _wake_if_more(self, tx: Tx, chat: ChatId, *, after: int) -> None:
         if tx.messages.first_waking(chat, after) is not None:
             self._engine.wake(tx, chat)
+        else:
+            self._let_wait(tx, chat, after=after)
+
+    def _let_wait(self, tx: Tx, chat: ChatId, *, after: int) -> None:
+        """What only rode along with something that has its answer rides with the next that asks."""
+        was = (State.QUEUED, State.RUNNING, State.FAILED)
+        head = tx.chats.lock(chat).head
+        tx.messages.mark(chat, after=after, through=head, was=was, state=State.WAITING, turn=None)
 
     def _tell(self, tx: Tx, turn: Turn, text: str) -> None:
         self._outbound.put(tx, Words(chat=turn.chat, key=f"notice:{turn.id}", text=text))
