@@ -18,11 +18,13 @@ import pytest
 
 from hallporter.domain.backlog import Waiting
 from hallporter.domain.chat import Chat, ChatSeen
+from hallporter.domain.command import Box, Carried
 from hallporter.domain.enclosure import Enclosure
 from hallporter.domain.errors import ConflictError, FencedError, HallporterError, NotFoundError
 from hallporter.domain.group import Group
 from hallporter.domain.ids import (
     ChatId,
+    CommandId,
     EnclosureId,
     Folder,
     MessageId,
@@ -1400,3 +1402,63 @@ async def test_old_ticks_that_are_over_can_be_dropped(store: Store) -> None:
     assert sorted(old) == [(TASK.id, tick(0).due), (TASK.id, tick(3).due)]
     assert len(one) == 1
     assert [found.due for found in reversed(left)] == [tick(n).due for n in (1, 2, 3, 9)]
+
+
+# --- commands -----------------------------------------------------------------------------------
+
+
+def carried(number: int, folder: str = "family", *, why: str = "") -> Carried:
+    return Carried(
+        id=CommandId(f"c_{number}"),
+        folder=Folder(folder),
+        box=Box.TASKS,
+        name=f"{number}.json",
+        at=START + timedelta(minutes=number),
+        kind="schedule_task",
+        is_ok=not why,
+        why=why,
+        result={"task_id": f"task-{number}", "next_run": None},
+    )
+
+
+async def test_the_record_of_a_command_is_kept_as_it_was_written(store: Store) -> None:
+    for one in (carried(1), carried(2, why="only main may")):
+        await store.write(partial(_record, one=one))
+        assert await store.read(partial(_look_up, id=one.id)) == one
+    assert await store.read(lambda tx: tx.commands.get(CommandId("c_9"))) is None
+
+
+async def test_a_command_has_one_record(store: Store) -> None:
+    await store.write(lambda tx: tx.commands.add(carried(1)))
+    with pytest.raises(ConflictError):
+        await store.write(lambda tx: tx.commands.add(carried(1, why="again")))
+    assert await store.read(lambda tx: tx.commands.get(CommandId("c_1"))) == carried(1)
+
+
+async def test_commands_are_listed_newest_first_of_one_folder_or_of_all(store: Store) -> None:
+    for number, folder in enumerate(("family", "work", "family")):
+        await store.write(partial(_record, one=carried(number, folder)))
+    everyones = await store.read(lambda tx: tx.commands.all(None, 9))
+    familys = await store.read(lambda tx: tx.commands.all(Folder("family"), 9))
+    newest = await store.read(lambda tx: tx.commands.all(None, 1))
+    assert [one.id for one in everyones] == ["c_2", "c_1", "c_0"]
+    assert [one.id for one in familys] == ["c_2", "c_0"]
+    assert [one.id for one in newest] == ["c_2"]
+
+
+async def test_old_records_of_commands_can_be_dropped(store: Store) -> None:
+    for number in range(4):
+        await store.write(partial(_record, one=carried(number)))
+    before = START + timedelta(minutes=3)
+    assert await store.write(lambda tx: tx.removals.drop_commands(before, 2)) == 2
+    assert await store.write(lambda tx: tx.removals.drop_commands(before, 2)) == 1
+    assert await store.write(lambda tx: tx.removals.drop_commands(before, 2)) == 0
+    assert [one.id for one in await store.read(lambda tx: tx.commands.all(None, 9))] == ["c_3"]
+
+
+def _look_up(tx: Tx, id: CommandId) -> Carried | None:
+    return tx.commands.get(id)
+
+
+def _record(tx: Tx, one: Carried) -> None:
+    tx.commands.add(one)

@@ -142,7 +142,9 @@ class Rows:
             # Older versions lack some columns.
             names = (name if name in there else f"NULL AS {name}" for name in _COLUMNS[table])
             asked = statement.format(columns=", ".join(names), table=table)
-            yield from self._connection.execute(asked)
+            # Not `yield from`: that would close the cursor, perhaps after its database.
+            for row in self._connection.execute(asked):  # noqa: UP028
+                yield row
         except sqlite3.Error as error:
             yield BrokenTable(name=f"table {table}", why=f"the rest cannot be read: {error}")
 
