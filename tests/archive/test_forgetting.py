@@ -271,6 +271,22 @@ async def test_a_purge_forgets_the_chat_and_removes_its_group(porter: Porter) ->
     await talk(house, CHAT, "again")
 
 
+async def test_requests_of_the_chat_that_were_put_aside_go_too_and_no_neighbours(
+    porter: Porter,
+) -> None:
+    porter.write("data/ipc/errors/family-2-a.json")
+    porter.write("data/ipc/errors/family-2-a.json.reason.txt", "not JSON\nfolder: family\n")
+    porter.write("data/ipc/errors/family-2-b.json")
+    porter.write("data/ipc/errors/family-2-b.json.reason.txt", "not JSON\nfolder: family-2\n")
+    claimed = porter.write("data/claims/family/c_1")
+
+    await porter.forgetting.forget(CHAT)
+
+    left = sorted(path.name for path in (porter.home / "data" / "ipc" / "errors").iterdir())
+    assert left == ["family-2-b.json", "family-2-b.json.reason.txt"]
+    assert not claimed.exists()
+
+
 async def test_the_main_group_is_not_purged(porter: Porter) -> None:
     await porter.house.groups.change("family", GroupChange(is_main=True))
     await talk(porter.house, CHAT)

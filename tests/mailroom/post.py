@@ -97,7 +97,7 @@ class Post:
         errors = self.data / "ipc" / "errors"
         names = sorted(names_in(errors))
         return {
-            name: (errors / f"{name}{REASON}").read_text().strip()
+            name: (errors / f"{name}{REASON}").read_text().rpartition("\nfolder: ")[0]
             for name in names
             if not name.endswith(REASON)
         }

@@ -237,6 +237,39 @@ async def test_only_messages_that_wake_the_chat_are_piped_and_the_others_ride_al
         await house.settled(aside, "answered")
 
 
+@pytest.mark.rule("R6")
+@pytest.mark.parametrize("ending", ["failure", "exit"])
+async def test_a_rider_whose_waker_has_its_answer_waits_for_the_next_one(
+    tmp_path: Path, ending: str
+) -> None:
+    async with open_house(tmp_path) as house:
+        await house.register(trigger="@Andy")
+        house.agent.takes_more = False
+        await house.hear("@Andy one")
+        first = await house.agent.seated()
+        asked = await house.hear("@Andy two")
+        aside = await house.hear("just talking")
+        first.say("to one")
+        seat = await house.agent.seated(2)
+        assert seat.texts() == ["@Andy two", "just talking"]
+
+        seat.say("to two", through=seat.given - 1, idle=False)
+        if ending == "failure":
+            seat.fail("no more")
+            await house.agent.over(seat)
+            await house.idle()
+            house.clock.advance(RUNGS[0])
+        else:
+            seat.leave(taken=seat.given - 1)
+            await house.agent.over(seat)
+        await house.idle()
+
+        assert await house.state(aside) == "waiting"
+        assert await house.state(asked) == "answered"
+        await house.hear("@Andy three")
+        assert (await house.agent.seated(3)).texts() == ["just talking", "@Andy three"]
+
+
 @pytest.mark.rule("R7")
 async def test_a_chat_never_has_two_turns_at_once(house: House) -> None:
     await house.hear("one")

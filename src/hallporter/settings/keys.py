@@ -65,7 +65,7 @@ _DAYS = kinds.whole(0, 36_500)
 RETENTION: Mapping[str, Key] = MappingProxyType(
     {
         "messages_days": Key(_DAYS, 0),
-        "media_days": Key(_DAYS, 0, moot="messages have no files yet"),
+        "media_days": Key(_DAYS, 0),
         "logs_days": Key(_DAYS, 0),
         "hour": Key(kinds.whole(0, 23), 3),
     }
