@@ -233,6 +233,7 @@ async def test_the_allow_lists_come_along(tmp_path: Path, house: House) -> None:
     mounts = [
         {"hostPath": str(tmp_path / "photos"), "containerPath": "our/pictures", "readonly": False},
         {"hostPath": "/nowhere/at/all"},
+        {"hostPath": str(tmp_path / "photos"), "containerPath": "our-pictures"},
         {"hostPath": 7},
     ]
     config = json.dumps({"additionalMounts": mounts, "timeout": 600_000})
@@ -252,6 +253,7 @@ async def test_the_allow_lists_come_along(tmp_path: Path, house: House) -> None:
     assert groups[MAIN]["senders"] is None
     told = remarks(report, "note")
     assert "/nowhere/at/all is left out: it is not on this machine" in told
+    assert "photos is left out: another one is called our-pictures" in told
     assert "a folder from elsewhere is left out: a mount needs its path" in told
     assert "here its id has to be on it" in told
     again = await house.move_in(source)

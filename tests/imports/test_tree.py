@@ -118,3 +118,32 @@ def test_no_depth_exhausts_us(source: Path, target: Path) -> None:
     [(name, outcome, _)] = told(source, target)
     assert (name.count("/d"), outcome) == (300, CARRIED)
     assert told(source, target)[0][1] == THERE
+
+
+def test_a_dry_run_goes_into_folders_that_are_still_to_be_made(source: Path, target: Path) -> None:
+    (source / "new" / "deep").mkdir(parents=True)
+    (source / "new" / "deep" / "a").write_text("x")
+    (source / "new" / "b").symlink_to("deep/a")
+    wanted = [("g/new/b", CARRIED, ""), ("g/new/deep/a", CARRIED, "")]
+    assert told(source, target, is_dry_run=True) == wanted
+    target.mkdir()
+    assert told(source, target, is_dry_run=True) == wanted
+    assert list(target.iterdir()) == []
+    assert told(source, target) == wanted
+
+
+def test_a_folder_that_is_replaced_meanwhile_is_said_and_the_rest_goes_on(
+    tmp_path: Path, source: Path, target: Path
+) -> None:
+    for name in ("a", "z"):
+        (source / name).mkdir()
+        (source / name / "file").write_text(name)
+    (tmp_path / "elsewhere").mkdir()
+    pieces = copied(source, target, "g", is_dry_run=False)
+    first = next(pieces)
+    (target / "a").rmdir()
+    (target / "a").symlink_to(tmp_path / "elsewhere")
+    [second] = pieces
+    assert (first.name, first.outcome) == ("g/z/file", CARRIED)
+    assert (second.name, second.outcome) == ("g/a", SKIPPED)
+    assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -67,25 +67,17 @@ class ReportJson(BaseModel):
     remarks: list[RemarkJson]
 
 
-class LineJson(BaseModel):
-    """One line: how far it is, or the report, or what went wrong."""
-
-    done: int | None = None
-    total: int | None = Field(None, description="An estimate.")
-    report: ReportJson | None = None
-    error: str | None = None
-    message: str | None = None
-
-
 @router.post(
     "/api/imports/nanoclaw",
     summary="Move in from NanoClaw v1",
     description="Each line of the answer is a JSON object: `{done, total}` while it works, and at"
-    " the end `{report}`, or `{error, message}`. What was carried over until then stays, and"
-    " importing again goes on from there.",
+    " the end `{report}` or `{error, message}`. A report: `{source, is_dry_run, counts, remarks}`;"
+    " `counts` has `carried`, `there` and `skipped` by noun, a remark `about`, `sort` (`skipped`,"
+    " `mended` or `note`), `what`, `count` and `examples`. What was carried over before an error"
+    " stays, and importing again goes on from there.",
     response_class=StreamingResponse,
     responses={
-        200: {"content": {_LINES: {"schema": LineJson.model_json_schema()}}},
+        200: {"content": {_LINES: {}}},
         400: {"model": Problem},
         409: {"model": Problem},
     },
