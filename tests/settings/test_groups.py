@@ -85,7 +85,7 @@ def test_the_list_of_settings_has_the_groups_own(loaded: Load) -> None:
     toml = '[groups.family]\nsenders = ["bob", "ada"]\n[groups.family.agent]\nmounts = ["/srv/n"]'
     values = {one.key: one.value for one in listed(loaded(toml))}
     assert values["groups.family.senders"] == '["bob", "ada"]'
-    assert values["groups.family.agent.mounts"] == '["/srv/n:n"]'
+    assert values["groups.family.agent.mounts"] == '["/srv/n"]'
 
 
 # --- mounts -------------------------------------------------------------------------------------
