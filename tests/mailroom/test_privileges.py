@@ -389,3 +389,19 @@ async def test_main_may_set_how_long_an_agent_may_take(tmp_path: Path) -> None:
         group = await post.groups.get("club")
         assert (group.trigger, group.requires_trigger) == ("@Bo", True)
         assert group.agent["timeout"] in (90, "90s", 90.0)
+
+
+@pytest.mark.requirement("task.cancel.deletes-history")
+async def test_a_cancelled_task_takes_its_ticks_along_and_the_record_says_who_cancelled_it(
+    tmp_path: Path,
+) -> None:
+    async with open_post(tmp_path) as post:
+        task = await post.task(TASK, FAMILY)
+        assert (await post.answer(FAMILY, {"type": "run_task", "task_id": TASK}))["ok"]
+        assert await post.store.read(lambda tx: tx.tasks.ticks(task.id, 10))
+
+        assert (await post.answer(FAMILY, {"type": "cancel_task", "task_id": TASK}))["ok"]
+
+        assert not await post.store.read(lambda tx: tx.tasks.ticks(task.id, 10))
+        newest, *_ = await post.store.read(lambda tx: tx.commands.all(FAMILY, 10))
+        assert (newest.kind, newest.is_ok, newest.result["task_id"]) == ("cancel_task", True, TASK)
