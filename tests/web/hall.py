@@ -29,6 +29,7 @@ class Hall:
     """A front whose app serves the pages too; its main chat is registered."""
 
     front: Front
+    lobby: Lobby
     raised: list[Notice]
 
     def stranger(self, base: str = "http://house", address: str = "10.0.0.1") -> httpx.AsyncClient:
@@ -85,4 +86,4 @@ async def open_hall(path: Path) -> AsyncIterator[Hall]:
         )
         front.app = create_app(desk, routes(lobby))
         await front.register()
-        yield Hall(front=front, raised=raised)
+        yield Hall(front=front, lobby=lobby, raised=raised)

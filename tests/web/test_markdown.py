@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from html.parser import HTMLParser
 
 import pytest
@@ -164,3 +165,37 @@ def test_a_little_text_never_becomes_a_large_table() -> None:
 def test_an_ordinary_table_in_a_long_text_is_a_table() -> None:
     text = "words\n\n" * 200 + "| a | b |\n|---|---|\n| 1 | 2 |\n"
     assert "<table" in render(text)
+
+
+def steps_of(text: str) -> int:
+    """How many functions were called to render it: work, whatever the machine."""
+    count = 0
+
+    def seen(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(seen)
+    try:
+        render(text)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize(
+    "unit", ["![", "[", "[a](", "[\n", "*[", "[`", "[<", "* a\n", "a\n=\n", "**a", "_a"]
+)
+def test_no_text_makes_the_parser_work_for_long(unit: str) -> None:
+    render("**warm**")
+    assert steps_of(unit * (29_800 // len(unit))) < 400_000
+
+
+def test_what_is_too_much_to_set_is_shown_as_it_was_written_and_says_so() -> None:
+    reader = read("![" * 14_900)
+    assert "![" * 14_900 in reader.words
+    assert "Shown as it was written" in reader.words
+
+
+def test_a_long_answer_of_the_ordinary_kind_is_set() -> None:
+    assert "<strong>" in render("Some **bold** [words](https://a.example) and `code`.\n" * 400)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from markupsafe import Markup
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from hallporter.domain.errors import InvalidRequestError, NotFoundError
@@ -69,11 +70,10 @@ class ChatPage:
             tries=tries(group, self.lobby.assistant_name),
             notices=await self.lobby.notices(),
             messages=messages[-_AT_ONCE:],
+            articles=await self._set(messages[-_AT_ONCE:]),
             has_earlier=len(messages) > _AT_ONCE,
             last=messages[-1].seq if messages else 0,
             csrf=visitor.csrf,
-            remarks=_REMARKS,
-            operator=OPERATOR,
             version=self.lobby.version,
         )
         return HTMLResponse(page)
@@ -83,9 +83,7 @@ class ChatPage:
         chat = await self._open_chat(request)
         before = _sequence_number(request.query_params.get("before", ""), "before")
         messages = await self.lobby.story.before(chat, before, _AT_ONCE + 1)
-        body = await asyncio.to_thread(
-            lambda: "".join(article(message) for message in messages[-_AT_ONCE:])
-        )
+        body = "".join(await self._set(messages[-_AT_ONCE:]))
         more = "yes" if len(messages) > _AT_ONCE else "no"
         return HTMLResponse(body, headers={"X-Earlier": more})
 
@@ -141,6 +139,10 @@ class ChatPage:
 
     async def notices(self, _request: Request, _visitor: Visitor) -> Response:
         return HTMLResponse(fill("notices.html", notices=await self.lobby.notices()))
+
+    async def _set(self, messages: Sequence[Message]) -> Sequence[Markup]:
+        # One by one: a page full of long texts takes one thread, not all of them.
+        return [Markup(await self.typesetter.html(one)) for one in messages]  # noqa: S704  ours
 
     async def _web_groups(self) -> Sequence[Group]:
         groups = await self.lobby.groups.all()

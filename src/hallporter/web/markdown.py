@@ -17,24 +17,27 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _LONGEST = 30_000  # characters; what is longer is shown as it was written
+_MARKS = "[*_`<~\n"  # where the parser begins to try what they may mean
+_MOST_MARKS = 4_000  # each is several hundred steps of the parser when it opens what nothing closes
 _MOST_CELLS = 5_000  # of tables, with those that the parser would fill in by itself
 _MOST_REFERRED = 50_000  # characters of addresses that are written once and used again
 _DEEPEST = 19  # levels
 _SCHEME = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 _LEVELS_ABOVE = 2  # the page's own headings
 _MAX_LANGUAGE = 20  # characters
+_AS_WRITTEN = '<p class="aside">Shown as it was written: there is too much to set.</p>'
 _OUTWARD = {"rel": "noopener noreferrer nofollow", "target": "_blank"}
 
 
 def render(text: str) -> str:
     """Safe to put into a page as it is."""
-    if len(text) <= _LONGEST:
+    if len(text) <= _LONGEST and sum(map(text.count, _MARKS)) <= _MOST_MARKS:
         parser = _parser(has_tables=_may_have_tables(text))
         tokens = parser.parse(text)
         # Where the nesting ends the parser drops words; they are worth more than their form.
         if all(token.level < _DEEPEST for token in tokens) and _referred(tokens) <= _MOST_REFERRED:
             return str(parser.renderer.render(tokens, parser.options, {}))
-    return f'<p class="plain" dir="auto">{escape(text)}</p>'
+    return f'<p class="plain" dir="auto">{escape(text)}</p>{_AS_WRITTEN}'
 
 
 def _may_have_tables(text: str) -> bool:

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from hallporter.domain.message import Message
     from hallporter.web.guard import Visitor
     from hallporter.web.lobby import Lobby
 
 
-def routes(lobby: Lobby) -> list[Route]:
-    """For the app that serves them."""
+def routes(lobby: Lobby, *, article: Callable[[Message], str] = article) -> list[Route]:
+    """For the app that serves them; `article` sets one message."""
     chat = ChatPage(lobby, Typesetter(article))
     entrance = Entrance(lobby)
 

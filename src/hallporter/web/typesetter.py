@@ -1,4 +1,4 @@
-"""Messages as events for open pages: each is set once, however many read along."""
+"""Messages as HTML for pages and their events: each is set once, however many read it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from hallporter.domain.message import Message
 
-_SET_AT_ONCE = 500  # characters
-_KEPT = 2_000_000  # characters of what was set, for those who read the same a moment later
+_SET_AT_ONCE = 200  # characters
+_KEPT = 4_000_000  # characters of what was set, for those who read the same a moment later
 
 
 class Typesetter:
@@ -27,23 +27,28 @@ class Typesetter:
 
     async def event(self, message: Message) -> str:
         """The `data:` of one message, on one line."""
+        html = await self.html(message)
+        return json.dumps({"id": message.id, "seq": message.seq, "html": html})
+
+    async def html(self, message: Message) -> str:
+        """One message, as it stands in the log."""
         # One at a time for each message: those who wait find it set.
         lock = self._busy.setdefault(message, asyncio.Lock())
         async with lock:
-            if message not in self._set:
-                self._keep(message, await self._spell(message))
-            return self._set[message]
+            if (html := self._set.get(message)) is None:
+                html = await self._spell(message)
+                self._keep(message, html)
+            return html
 
     async def _spell(self, message: Message) -> str:
         # A long text takes a while to set, and the others' streams must not wait for it.
         is_long = len(message.text) > _SET_AT_ONCE
         article = self._article
-        html = await asyncio.to_thread(article, message) if is_long else article(message)
-        return json.dumps({"id": message.id, "seq": message.seq, "html": html})
+        return await asyncio.to_thread(article, message) if is_long else article(message)
 
-    def _keep(self, message: Message, event: str) -> None:
-        self._set[message] = event
-        self.kept += len(event)
+    def _keep(self, message: Message, html: str) -> None:
+        self._set[message] = html
+        self.kept += len(html)
         while self.kept > _KEPT and len(self._set) > 1:
             oldest = next(iter(self._set))
             self.kept -= len(self._set.pop(oldest))
