@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hallporter.domain.message import Message, State
     from hallporter.domain.notice import Failing, Notice, Undelivered
     from hallporter.domain.outbox import Delivery, Outgoing, Part
-    from hallporter.domain.removal import Reason, Removal
+    from hallporter.domain.removal import Begun, Reason, Removal
     from hallporter.domain.task import Task, Tick
     from hallporter.domain.token import Token
     from hallporter.domain.turn import Note, Turn
@@ -366,6 +366,13 @@ class Removals(Protocol):
     def drop_commands(self, before: datetime, limit: int) -> int:
         """The record of those that came before then; how many."""
         ...
+
+    def begin(self, begun: Begun) -> None:
+        """In the transaction that forgets a chat's rows; it replaces what had begun before."""
+
+    def begun(self) -> Sequence[Begun]: ...
+    def finished(self, chat: ChatId) -> None:
+        """Nothing of the chat's forgetting is to follow any more."""
 
     def owe_scrub(self, at: datetime) -> None:
         """In the transaction that removes something: its traces are still in the files."""

@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING
 import structlog
 from starlette.responses import Response
 
-from hallporter.domain.errors import HallporterError, UnauthorizedError
-from hallporter.domain.happening import Lagged, MessageStored, TurnChanged, TypingChanged
+from hallporter.domain.errors import HallporterError
+from hallporter.domain.happening import (
+    AccessChanged,
+    ChatForgotten,
+    Lagged,
+    MessageStored,
+    TurnChanged,
+    TypingChanged,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -81,11 +88,15 @@ class EventStream(Response):
                 story=self._story,
                 clock=self._clock,
                 send=send,
+                recognise=self._recognise,
                 spell=self._spell,
             )
             async with asyncio.TaskGroup() as tasks:
                 lives = [
-                    tasks.create_task(reader.follow(events, turn), name=f"stream:{self._chat}"),
+                    tasks.create_task(
+                        reader.follow(events, turn, is_back=self._after is not None),
+                        name=f"stream:{self._chat}",
+                    ),
                     tasks.create_task(self._keep(reader), name=f"keep-alive:{self._chat}"),
                     tasks.create_task(_gone(receive), name=f"disconnect:{self._chat}"),
                 ]
@@ -100,7 +111,7 @@ class EventStream(Response):
             await self._clock.sleep(_KEEP_ALIVE)
             try:
                 await self._recognise()
-            except UnauthorizedError:
+            except HallporterError:
                 return
             await reader.write(": still here\n\n")
 
@@ -121,20 +132,27 @@ class _Reader:
         story: Story,
         clock: Clock,
         send: Send,
+        recognise: Callable[[], Awaitable[object]],
         spell: Callable[[Message], Awaitable[str]],
     ) -> None:
         self._chat = chat
         self._seq = seq
+        self._recognise = recognise
         self._story = story
         self._clock = clock
         self._send = send
         self._spell = spell
         self._turn: TurnId | None = None  # they were told that it runs
 
-    async def follow(self, events: AsyncIterator[Happening], turn: Turn | None) -> None:
-        """Ends with the feed, or when the store is away: the reader comes again."""
+    async def follow(
+        self, events: AsyncIterator[Happening], turn: Turn | None, *, is_back: bool
+    ) -> None:
+        """Ends with the feed, with the right to read, or when the store is away: the reader comes
+        again. `is_back`: they have read here before."""
         try:
             await self.write(f"retry: {_RETRY}\n\n")
+            if is_back:
+                await self._tell_if_forgotten()
             await self._catch_up()
             await self._tell_standing(turn)
             async for event in events:
@@ -156,7 +174,13 @@ class _Reader:
                     await self._tell_turn(turn, state, covers)
                 elif turn != self._turn:
                     await self._tell_start(turn, covers, timedelta(0))
+            case ChatForgotten():
+                await self._tell_forgotten()
+            case AccessChanged():
+                await self._recognise()
             case Lagged():
+                await self._recognise()
+                await self._tell_if_forgotten()
                 await self._catch_up()
                 _, open_turn = await self._story.standing(self._chat)
                 await self._tell_standing(open_turn)
@@ -171,6 +195,15 @@ class _Reader:
                 data = await self._spell(message)
                 await self.write(f"id: {message.seq}\nevent: message\ndata: {data}\n\n")
                 self._seq = message.seq
+
+    async def _tell_if_forgotten(self) -> None:
+        """What they have read may have gone while they were not told."""
+        if self._seq and not await self._story.before(self._chat, self._seq + 1, 1):
+            await self._tell_forgotten()
+
+    async def _tell_forgotten(self) -> None:
+        data = json.dumps({"chat": self._chat})
+        await self.write(f"event: forgotten\ndata: {data}\n\n")
 
     async def _tell_standing(self, turn: Turn | None) -> None:
         if turn is None or turn.id == self._turn:

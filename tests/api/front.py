@@ -18,6 +18,7 @@ from hallporter.channels.webchat import WebChat
 from hallporter.domain.brief import AgentSettings, Block
 from hallporter.domain.errors import InvalidSettingsError, RefusedError
 from hallporter.domain.finding import Chmod, Examination, good, problem
+from hallporter.domain.happening import AccessChanged
 from hallporter.domain.ids import ChatId
 from hallporter.domain.token import digest
 from hallporter.engine.embedded import EmbeddedEngine
@@ -225,7 +226,7 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             check_agent=check_agent,
             refuse_fixed=lambda _folder, _values: None,
             refuse_fixed_senders=lambda _folder, _change: None,
-            changed=lambda _folder: None,
+            changed=lambda _folder: feed.publish(AccessChanged()),
             close_warm=lambda _chat: None,
             assistant_name="Andy",
         )
@@ -254,9 +255,13 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             story=Story(store=store),
             enclosures=Enclosures(store=store, shelf=Media(path), new_id=counting_id),
             groups=groups,
-            tokens=Tokens(store=store, clock=clock, new_id=counting_id),
+            tokens=Tokens(store=store, clock=clock, feed=feed, new_id=counting_id),
             sessions=Sessions(
-                store=store, clock=clock, new_id=counting_id, admin_digest=digest(ADMIN)
+                store=store,
+                clock=clock,
+                feed=feed,
+                new_id=counting_id,
+                admin_digest=digest(ADMIN),
             ),
             notices=notices,
             tasks=Tasks(

@@ -257,8 +257,66 @@ async def test_a_stream_ends_when_its_token_does(front: Front, url: str) -> None
         await stream.texts(1)
         (token,) = await front.desk.tokens.all()
         await front.desk.tokens.revoke(token.id)
+        assert await stream.next() is None
+
+
+async def test_a_stream_ends_when_its_token_is_too_old(front: Front, url: str) -> None:
+    made = await front.desk.tokens.create(
+        role="consumer_app", subject="ada", chat=MAIN, expires_in=timedelta(seconds=10)
+    )
+    async with listening(url, token=made.secret) as stream:
+        await front.say("hello")
+        await stream.texts(1)
         front.clock.advance(timedelta(seconds=16))
         assert await stream.next() is None
+
+
+@pytest.mark.parametrize("purge", ["false", "true"])
+async def test_a_stream_ends_when_its_chat_has_no_group_any_more(
+    front: Front, url: str, purge: str
+) -> None:
+    await front.register("web:other", "other")
+    async with listening(url, "/api/chats/web:other/events") as stream, front.client() as operator:
+        await front.say("hello", "web:other")
+        await stream.texts(1)
+        await operator.delete(f"/api/groups/other?purge={purge}")
+        while (event := await stream.next()) is not None:
+            assert event.kind == "forgotten"
+        answer = await operator.get("/api/chats/web:other/events")
+    assert answer.status_code == 404
+
+
+async def test_who_reads_along_hears_that_all_is_forgotten(front: Front, url: str) -> None:
+    await front.say("a secret")
+    async with listening(url, **{"last-event-id": "0"}) as stream:
+        await stream.texts(1)
+        await front.desk.forgetting.forget(MAIN)
+        event = await stream.next()
+        assert event is not None
+        assert (event.kind, event.id, event.data) == ("forgotten", None, {"chat": MAIN})
+        await front.say("a fresh start")
+        assert await stream.texts(1) == ["a fresh start"]
+
+
+async def test_who_comes_again_hears_of_what_was_forgotten_meanwhile(
+    front: Front, url: str
+) -> None:
+    await front.say("a secret")
+    await front.say("another")
+    async with listening(url, **{"last-event-id": "1"}) as stream:
+        assert await stream.texts(1) == ["another"]
+    await front.desk.forgetting.forget(MAIN)
+    await front.say("hello")
+    async with listening(url, **{"last-event-id": "2"}) as stream:
+        event = await stream.next()
+        assert event is not None
+        assert event.kind == "forgotten"
+        assert await stream.texts(1) == ["hello"]
+    async with listening(url, **{"last-event-id": "3"}) as stream:
+        await front.say("again")
+        event = await stream.next()
+        assert event is not None
+        assert event.kind == "message"
 
 
 async def test_a_reader_that_leaves_is_forgotten(front: Front, url: str) -> None:

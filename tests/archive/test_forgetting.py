@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hallporter.domain.errors import ConflictError, NotFoundError, StoreUnavailableError
+from hallporter.domain.happening import ChatForgotten
 from hallporter.domain.ids import ChatId
 from hallporter.domain.removal import Reason
 from hallporter.stores.belongings import Belongings
@@ -219,11 +220,86 @@ async def test_what_could_not_be_scrubbed_is_tried_again_after_an_hour(porter: P
     assert len(tries) == 2
 
 
+async def cut_short(porter: Porter, *, purges: bool = False) -> None:
+    """A host that was killed when the rows were gone and the files were not."""
+    store = porter.house.store
+    await store.write(lambda tx: porter.forgetting._begin(tx, CHAT, purges=purges))
+
+
+async def test_a_killed_forgetting_takes_the_files_at_the_next_start(porter: Porter) -> None:
+    await talk(porter.house, CHAT)
+    memory = porter.write("groups/family/CLAUDE.md")
+    session = porter.write("data/sessions/family/.claude/s-1.jsonl")
+    await cut_short(porter)
+    await porter.forgetting.resume()
+    assert not memory.exists()
+    assert not session.exists()
+    kept = await porter.house.store.read(lambda tx: tx.removals.last(Reason.FORGET))
+    assert kept is not None
+    assert (kept.counts["messages"], kept.counts["files"]) == (2, 2)
+    assert (await porter.house.groups.get("family")).chat == CHAT
+
+
+async def test_a_killed_purge_removes_the_group_at_the_next_start(porter: Porter) -> None:
+    await talk(porter.house, CHAT)
+    memory = porter.write("groups/family/CLAUDE.md")
+    await cut_short(porter, purges=True)
+    await porter.forgetting.resume()
+    assert not memory.exists()
+    with pytest.raises(NotFoundError):
+        await porter.house.groups.get("family")
+
+
+async def test_a_forgetting_that_is_done_is_not_resumed(porter: Porter) -> None:
+    await porter.forgetting.forget(CHAT)
+    memory = porter.write("groups/family/CLAUDE.md")
+    await porter.forgetting.resume()
+    assert memory.exists()
+
+
+async def test_what_was_said_after_a_forgetting_got_stuck_is_not_forgotten_at_a_start(
+    porter: Porter,
+) -> None:
+    await talk(porter.house, CHAT)
+    await cut_short(porter)
+    await talk(porter.house, CHAT, "hello again")
+    memory = porter.write("groups/family/CLAUDE.md")
+    await porter.forgetting.resume()
+    assert await porter.house.replies() == ["I heard: hello again"]
+    assert memory.exists()
+    removal = (await porter.forgetting.forget(CHAT)).removal
+    assert removal.counts["messages"] == 4, "what the first try has removed counts too"
+    assert await porter.house.store.read(lambda tx: tx.removals.begun()) == []
+
+
+async def test_those_who_read_along_hear_that_a_chat_is_forgotten(porter: Porter) -> None:
+    async with porter.house.feed.subscribe(CHAT) as events:
+        await porter.forgetting.forget(CHAT)
+        assert await anext(events) == ChatForgotten(chat=CHAT)
+
+
+async def test_what_was_said_during_a_purge_goes_too(porter: Porter) -> None:
+    house = porter.house
+    await talk(house, CHAT)
+
+    class Slow(Belongings):
+        async def destroy(self) -> int:
+            await house.hear("said meanwhile")
+            return await super().destroy()
+
+    porter.forgetting._belongings = Slow(porter.home)
+    house.engine.wake = lambda *_: None  # type: ignore[method-assign]
+    forgotten = await porter.forgetting.purge("family")
+    assert await house.store.read(lambda tx: tx.messages.before(CHAT, 99, 9)) == []
+    assert forgotten.removal.counts["messages"] == 3
+    assert holds(porter.home, "said meanwhile") == []
+
+
 async def test_what_a_killed_forgetting_owes_is_done_at_the_next_start(tmp_path: Path) -> None:
     async with open_porter(tmp_path) as porter:
         await talk(porter.house, CHAT)
         left = porter.write("groups/.forgotten-0123/memory.md")
-        await porter.house.store.write(lambda tx: porter.forgetting._forget_rows(tx, CHAT))
+        await cut_short(porter)
         assert holds(tmp_path)
         await porter.forgetting.resume()
         assert holds(tmp_path) == []

@@ -8,7 +8,13 @@ from typing import Protocol
 
 import pytest
 
-from hallporter.domain.happening import Happening, Lagged, MessageStored, TypingChanged
+from hallporter.domain.happening import (
+    AccessChanged,
+    Happening,
+    Lagged,
+    MessageStored,
+    TypingChanged,
+)
 from hallporter.domain.ids import ChatId
 from hallporter.ports import Feed
 from hallporter.stores.feed import MemoryFeed
@@ -46,6 +52,18 @@ async def take(events: AsyncIterator[Happening], count: int) -> list[Happening]:
 async def rest(events: AsyncIterator[Happening]) -> list[Happening]:
     async with asyncio.timeout(PATIENCE):
         return [event async for event in events]
+
+
+async def test_who_may_read_concerns_the_readers_of_every_chat(feed: ClosingFeed) -> None:
+    async with (
+        feed.subscribe(CHAT) as events,
+        feed.subscribe(OTHER) as others,
+        feed.subscribe(None) as all_events,
+    ):
+        feed.publish(AccessChanged())
+
+        for reader in (events, others, all_events):
+            assert await take(reader, 1) == [AccessChanged()]
 
 
 async def test_a_reader_of_a_chat_gets_its_news_in_order_and_no_others(feed: ClosingFeed) -> None:

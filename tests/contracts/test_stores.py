@@ -38,7 +38,7 @@ from hallporter.domain.message import OPEN_STATES, Kind, Message, State
 from hallporter.domain.notice import Failing, Notice, Undelivered
 from hallporter.domain.outbox import Delivery, Outgoing, Part
 from hallporter.domain.portion import PAGE_SIZE
-from hallporter.domain.removal import Reason, Removal
+from hallporter.domain.removal import Begun, Reason, Removal
 from hallporter.domain.schedule import Schedule, Type
 from hallporter.domain.task import ContextMode, Misfire, Status, Task, Tick, TickState
 from hallporter.domain.token import Role, Token
@@ -1080,6 +1080,22 @@ async def test_a_scrub_is_owed_until_it_is_done_and_again_by_what_came_meanwhile
     assert rest is not None
     await store.write(lambda tx: tx.removals.scrubbed(rest))
     assert await store.read(lambda tx: tx.removals.owed_scrub()) is None
+
+
+def begin(tx: Tx, begun: Begun) -> None:
+    tx.removals.begin(begun)
+
+
+async def test_a_forgetting_that_has_begun_is_known_until_it_is_finished(store: Store) -> None:
+    first = Begun(chat=CHAT, head=3, purges=False, counts={"messages": 2})
+    again = Begun(chat=CHAT, head=4, purges=True, counts={"messages": 3})
+    other = Begun(chat=OTHER, head=1, purges=False, counts={})
+    for begun in (first, other, again):
+        await store.write(partial(begin, begun=begun))
+    found = await store.read(lambda tx: tx.removals.begun())
+    assert {one.chat: one for one in found} == {CHAT: again, OTHER: other}
+    await store.write(lambda tx: tx.removals.finished(CHAT))
+    assert await store.read(lambda tx: tx.removals.begun()) == [other]
 
 
 async def test_nothing_of_what_was_deleted_is_in_the_files_after_a_scrub(

@@ -398,6 +398,7 @@ PINNED = {
     "0005_tasks": "5880f279b703b2be5a50e38da4c25d6bfb22b6e1115c18adcd272f3002a247f5",
     "0006_commands": "efb5e0f1bcfc4b6345787c3bbfbaa228692ceea94644423c8c8d0f4d0d4ee8ab",
     "0007_groups": "ccd3400b2afe80848d2bdf2084fd3267b1ec4edff786472ce81a44ee84bb8c7b",
+    "0008_forgettings": "972b643178d8fb2db572279bacf5dfe5443bcbdfdefe2b02e2c2d74c3817cc11",
 }
 
 

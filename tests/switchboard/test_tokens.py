@@ -11,6 +11,7 @@ import pytest
 
 from hallporter.domain.errors import InvalidRequestError, NotFoundError
 from hallporter.domain.token import Caller, Role
+from hallporter.stores.feed import MemoryFeed
 from hallporter.stores.sqlite import SqliteStore, open_store
 from hallporter.switchboard.tokens import Tokens
 from tests.fakes.clock import FakeClock
@@ -29,7 +30,7 @@ class Door:
 async def door(tmp_path: Path) -> AsyncIterator[Door]:
     clock = FakeClock()
     async with open_store(tmp_path / "hallporter.db", clock) as store:
-        tokens = Tokens(store=store, clock=clock, new_id=counting_id)
+        tokens = Tokens(store=store, clock=clock, feed=MemoryFeed(), new_id=counting_id)
         yield Door(tokens, store, clock, tmp_path)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.api.front import ADMIN, MAIN
 from tests.web.hall import HTML, Hall, csrf_in, log_in
+from tests.web.test_chat import following
 
 
 async def test_a_one_time_link_opens_the_page(hall: Hall) -> None:
@@ -200,6 +201,16 @@ async def test_revoking_ones_own_session_is_logging_out(hall: Hall) -> None:
         assert "log in again" in late.text
 
 
+async def test_the_open_page_of_a_revoked_session_hears_nothing_more(hall: Hall) -> None:
+    async with following(hall, after=0) as stream:
+        await hall.front.say("hello")
+        assert await stream.next() is not None
+        for session in await hall.front.desk.sessions.all():
+            await hall.front.desk.sessions.revoke(session.id)
+        await hall.front.say("a secret")
+        assert await stream.next() is None
+
+
 async def test_an_unknown_session_cannot_be_revoked(hall: Hall) -> None:
     async with hall.browser() as client:
         csrf = csrf_in(await client.get("/sessions"))
@@ -281,6 +292,7 @@ async def test_every_page_forbids_scripts_frames_and_sniffing(hall: Hall, path: 
     assert headers["x-frame-options"] == "DENY"
     assert headers["referrer-policy"] == "no-referrer"
     assert headers["cross-origin-opener-policy"] == "same-origin"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
 
 
 async def test_a_page_is_kept_by_no_cache_and_a_static_file_by_every(hall: Hall) -> None:

@@ -143,9 +143,10 @@ async def read(
     summary="Follow",
     description=(
         "Server-sent events: `message` (a message as above, with an `id:` to resume from),"
-        " `typing` (`{chat, typing}`) and `turn` (`{chat, turn, state, covers}`, state `started`,"
+        " `typing` (`{chat, typing}`), `turn` (`{chat, turn, state, covers}`, state `started`,"
         " `answered`, `silent`, `failed` or `stopped`; at `started` also `age`, the seconds for"
-        " which it has run). With `Last-Event-ID` or `after` it begins"
+        " which it has run), and `forgotten` (`{chat}`: all that was said until then is gone)."
+        " With `Last-Event-ID` or `after` it begins"
         " behind that message, without them with what comes next."
     ),
     status_code=200,
@@ -174,7 +175,7 @@ async def follow(
         story=desk.story,
         feed=desk.feed,
         clock=desk.clock,
-        recognise=partial(desk.doorkeeper.recognise, request.headers["authorization"]),
+        recognise=partial(_still_reads, desk, chat, request.headers["authorization"]),
         spell=_spelled,
     )
 
@@ -189,6 +190,10 @@ async def fate(id: Annotated[str, Path(max_length=300)], desk: At) -> FateJson:
     fates = await desk.story.fates(id)
     chosen = next((one for one in fates if one.message.id == id), fates[0])
     return fate_json(chosen, [one for one in fates if one is not chosen])
+
+
+async def _still_reads(desk: Desk, chat: ChatId, authorization: str) -> None:
+    await _opened(chat, desk, await desk.doorkeeper.recognise(authorization))
 
 
 async def _taken_names(desk: Desk, chat: ChatId) -> set[str]:

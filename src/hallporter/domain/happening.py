@@ -50,8 +50,22 @@ class Delivered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChatForgotten:
+    """All that was said in a chat until now is gone."""
+
+    chat: ChatId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessChanged:
+    """Someone may no longer read along, or nobody in some chat: every reader is to ask again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lagged:
     """The reader was too slow and missed something: read the store again."""
 
 
-Happening = MessageStored | TypingChanged | TurnChanged | Delivered | Lagged
+Happening = (
+    MessageStored | TypingChanged | TurnChanged | Delivered | ChatForgotten | AccessChanged | Lagged
+)

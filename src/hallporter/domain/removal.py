@@ -39,6 +39,17 @@ class Removal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A forgetting whose rows are gone and whose files are to follow; `head` is the chat's last
+    number then, `purges` whether the group goes too."""
+
+    chat: ChatId
+    head: int
+    purges: bool
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
     """How long things are kept; None is for ever. `hour` is when the sweep runs, local time."""
 
@@ -54,6 +65,10 @@ class Retention:
         today = here.replace(hour=self.hour, minute=0, second=0, microsecond=0)
         due = today if here >= today else today - timedelta(days=1)
         return last is None or last < due
+
+
+def together(counts: Mapping[str, int], more: Mapping[str, int]) -> Mapping[str, int]:
+    return {what: counts.get(what, 0) + more.get(what, 0) for what in {**counts, **more}}
 
 
 def told(counts: Mapping[str, int]) -> str:

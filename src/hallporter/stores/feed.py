@@ -7,10 +7,10 @@ import contextlib
 from collections import deque
 from typing import TYPE_CHECKING
 
-from hallporter.domain.happening import Happening, Lagged
+from hallporter.domain.happening import AccessChanged, Happening, Lagged
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection
 
     from hallporter.domain.ids import ChatId
 
@@ -26,10 +26,18 @@ class MemoryFeed:
         self._is_closed = False
 
     def publish(self, event: Happening) -> None:
-        chat = None if isinstance(event, Lagged) else event.chat
-        for topic in {chat, None}:
+        for topic in self._topics(event):
             for reader in self._readers.get(topic, ()):
                 reader.put(event)
+
+    def _topics(self, event: Happening) -> Collection[ChatId | None]:
+        match event:
+            case AccessChanged():
+                return self._readers.keys()
+            case Lagged():
+                return (None,)
+            case _:
+                return (event.chat, None)
 
     @contextlib.asynccontextmanager
     async def subscribe(self, chat: ChatId | None) -> AsyncIterator[AsyncIterator[Happening]]:

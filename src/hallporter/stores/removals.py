@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from hallporter.domain.ids import ChatId, MessageId, TaskId
-from hallporter.domain.removal import Reason, Removal
+from hallporter.domain.removal import Begun, Reason, Removal
 from hallporter.stores.columns import time_in, time_out
 
 if TYPE_CHECKING:
@@ -74,6 +74,29 @@ class SqlRemovals:
 
     def drop_commands(self, before: datetime, limit: int) -> int:
         return len(self._run("drop_commands", before=time_in(before), limit=limit))
+
+    def begin(self, begun: Begun) -> None:
+        self._run(
+            "forgetting_begin",
+            chat=begun.chat,
+            head=begun.head,
+            purges=begun.purges,
+            counts=json.dumps(dict(begun.counts)),
+        )
+
+    def begun(self) -> Sequence[Begun]:
+        return [
+            Begun(
+                chat=ChatId(row["chat"]),
+                head=row["head"],
+                purges=bool(row["purges"]),
+                counts=json.loads(row["counts"]),
+            )
+            for row in self._run("forgettings_begun")
+        ]
+
+    def finished(self, chat: ChatId) -> None:
+        self._run("forgetting_finished", chat=chat)
 
     def owe_scrub(self, at: datetime) -> None:
         self._run("scrub_owe", at=time_in(at))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from hallporter.domain.errors import NotFoundError, UnauthorizedError
+from hallporter.domain.happening import AccessChanged
 from hallporter.domain.ids import SessionId
 from hallporter.domain.token import Role, digest
 from hallporter.domain.visit import IDLE_LASTS, LINK_LASTS, Link, Session
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from hallporter.books import Tx
     from hallporter.domain.ids import NewId, TokenId
-    from hallporter.ports import Clock, Store
+    from hallporter.ports import Clock, Feed, Store
 
 log = structlog.get_logger(__name__)
 
@@ -57,9 +58,12 @@ class Browser:
 class Sessions:
     """The use cases behind `link`, `/login` and `/sessions`, and the look-up at every page."""
 
-    def __init__(self, *, store: Store, clock: Clock, new_id: NewId, admin_digest: str) -> None:
+    def __init__(
+        self, *, store: Store, clock: Clock, feed: Feed, new_id: NewId, admin_digest: str
+    ) -> None:
         self._store = store
         self._clock = clock
+        self._feed = feed
         self._new_id = new_id
         self._admin_digest = admin_digest
         self._attempts = Attempts(clock=clock)
@@ -146,6 +150,7 @@ class Sessions:
             if found is None:
                 raise NotFoundError(f"no session {session[:80]!r}", field="id")
             tx.sessions.save(replace(found, revoked_at=self._clock.now()))
+            tx.after_commit(lambda: self._feed.publish(AccessChanged()))
 
         await self._store.write(fn)
         log.info("session.revoked", session=session)

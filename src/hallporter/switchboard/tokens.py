@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from hallporter.domain.errors import InvalidRequestError, NotFoundError
+from hallporter.domain.happening import AccessChanged
 from hallporter.domain.ids import ChatId, TokenId
 from hallporter.domain.token import OPERATOR, PREFIX, Caller, Role, Token, digest
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from hallporter.books import Tx
     from hallporter.domain.ids import NewId
-    from hallporter.ports import Clock, Store
+    from hallporter.ports import Clock, Feed, Store
 
 _SECRET_BYTES = 32
 _USE_NOTED_EVERY = timedelta(minutes=1)  # a write per request would cost more than it tells
@@ -34,9 +35,10 @@ class Created:
 class Tokens:
     """The use cases behind `tokens …` and `/api/tokens`, and the look-up at the door."""
 
-    def __init__(self, *, store: Store, clock: Clock, new_id: NewId) -> None:
+    def __init__(self, *, store: Store, clock: Clock, feed: Feed, new_id: NewId) -> None:
         self._store = store
         self._clock = clock
+        self._feed = feed
         self._new_id = new_id
 
     async def create(
@@ -82,7 +84,7 @@ class Tokens:
         return await self._store.read(lambda tx: tx.tokens.all())
 
     async def revoke(self, token: str) -> Token:
-        """Acts at once: the next request with it is refused."""
+        """Acts at once: the next request with it is refused, and open streams end."""
 
         def fn(tx: Tx) -> Token:
             found = tx.tokens.get(TokenId(token))
@@ -90,6 +92,7 @@ class Tokens:
                 raise NotFoundError(f"no token {token!r}", field="id", value=token)
             revoked = replace(found, revoked_at=found.revoked_at or self._clock.now())
             tx.tokens.save(revoked)
+            tx.after_commit(lambda: self._feed.publish(AccessChanged()))
             return revoked
 
         return await self._store.write(fn)

@@ -123,7 +123,7 @@ class ChatPage:
             story=self.lobby.story,
             feed=self.lobby.feed,
             clock=self.lobby.clock,
-            recognise=partial(self.lobby.sessions.find, visitor.secret),
+            recognise=partial(self._still_reads, chat, visitor.secret),
             spell=self.typesetter.event,
         )
 
@@ -150,9 +150,16 @@ class ChatPage:
 
     async def _open_chat(self, request: Request) -> ChatId:
         chat = ChatId(request.path_params["chat"])
+        await self._check_open(chat)
+        return chat
+
+    async def _still_reads(self, chat: ChatId, secret: str) -> None:
+        await self.lobby.sessions.find(secret)
+        await self._check_open(chat)
+
+    async def _check_open(self, chat: ChatId) -> None:
         if not self.lobby.web.owns(chat) or not await self.lobby.story.is_open(chat):
             raise NotFoundError(f"no web chat {chat[:80]!r} is registered here", chat=chat)
-        return chat
 
 
 def _chosen(groups: Sequence[Group], asked: str | None) -> Group:

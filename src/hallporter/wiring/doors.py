@@ -42,7 +42,9 @@ class Doors:
 def open_doors(ground: Ground, staff: Staff, upkeep: Upkeep, doctor: Doctor) -> Doors:
     store, clock, new_id = ground.store, ground.clock, ground.new_id
     admin_digest = digest(admin_token(ground.home))
-    sessions = Sessions(store=store, clock=clock, new_id=new_id, admin_digest=admin_digest)
+    sessions = Sessions(
+        store=store, clock=clock, feed=ground.feed, new_id=new_id, admin_digest=admin_digest
+    )
     metrics = Metrics()
     story = Story(store=store)
     desk = Desk(
@@ -50,7 +52,7 @@ def open_doors(ground: Ground, staff: Staff, upkeep: Upkeep, doctor: Doctor) -> 
         story=story,
         enclosures=staff.enclosures,
         groups=staff.groups,
-        tokens=Tokens(store=store, clock=clock, new_id=new_id),
+        tokens=Tokens(store=store, clock=clock, feed=ground.feed, new_id=new_id),
         sessions=sessions,
         notices=upkeep.notices,
         tasks=staff.tasks,

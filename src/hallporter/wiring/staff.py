@@ -10,8 +10,10 @@ import hallporter
 from hallporter.agents.launching import Equipment
 from hallporter.agents.sandboxed import SandboxedAgents
 from hallporter.agents.source import readable_source
+from hallporter.agents.tool_server import install, installed_libraries
 from hallporter.agents.workspace import Premises
 from hallporter.domain.errors import AgentRefusedError
+from hallporter.domain.happening import AccessChanged
 from hallporter.domain.ids import SANDBOXES
 from hallporter.engine.embedded import EmbeddedEngine
 from hallporter.mailroom.room import Mailroom
@@ -91,6 +93,7 @@ def hire(ground: Ground, tasks: asyncio.TaskGroup) -> Staff:
 
     def groups_changed(folder: Folder) -> None:
         mailroom.regrouped(folder)
+        feed.publish(AccessChanged())
 
     delivery = Delivery(store=store, channel_of=ground.channel_of, feed=feed, clock=clock)
     engine = EmbeddedEngine(store=store, clock=clock, pool_size=_pool_sizes(host))
@@ -225,13 +228,17 @@ def _clerk(ground: Ground, engine: EmbeddedEngine, outbound: Outbound, tasks: Ta
 
 def _equipment(ground: Ground) -> Equipment:
     settings = ground.settings
+    python = interpreter()
     return Equipment(
         premises=Premises(
             home=ground.home.path,
             source=_source(ground.home),
             elsewhere=_database_files(settings.store.path),
         ),
-        python=interpreter(),
+        python=python,
+        tool_server=install(
+            ground.home.run_dir / "bin", python=python, libraries=installed_libraries()
+        ),
         max_output_size=settings.host.max_output_size,
     )
 

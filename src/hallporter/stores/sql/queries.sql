@@ -422,6 +422,18 @@ DELETE FROM turn_notes WHERE turn = :turn;
 -- name: drop_turn
 DELETE FROM turns WHERE id = :turn;
 
+-- name: forgetting_begin
+INSERT INTO begun_forgettings (chat, head, purges, counts)
+VALUES (:chat, :head, :purges, :counts)
+ON CONFLICT (chat) DO UPDATE
+SET head = excluded.head, purges = excluded.purges, counts = excluded.counts;
+
+-- name: forgettings_begun
+SELECT * FROM begun_forgettings ORDER BY chat;
+
+-- name: forgetting_finished
+DELETE FROM begun_forgettings WHERE chat = :chat;
+
 -- name: scrub_owe
 INSERT INTO owed_scrubs (at) VALUES (:at);
 

@@ -49,6 +49,13 @@ function show({ id, seq, html }) {
   if (isNotice) showNotices(); // the host itself has spoken
 }
 
+/** What was said is gone in the house, and must not stay here; what is on its way does. */
+function empty() {
+  for (const item of log.querySelectorAll("[data-seq]")) item.remove();
+  byId("earlier").hidden = true;
+  turn(false);
+}
+
 async function showNotices() {
   try {
     const answer = await ask("/notices");
@@ -295,6 +302,7 @@ function connect() {
     turn(state === "started", age);
     for (const id of covers) remark(id, REMARKS[state] ?? "", state);
   });
+  events.addEventListener("forgotten", empty);
   events.addEventListener("error", () => {
     wasAway = true;
     showAway(true);
