@@ -15,6 +15,7 @@ import hallporter
 from hallporter.agents.launching import Equipment
 from hallporter.agents.live import Patience
 from hallporter.agents.sandboxed import SandboxedAgents
+from hallporter.agents.tool_server import install
 from hallporter.agents.workspace import Premises
 from hallporter.clock import SystemClock
 from hallporter.domain.brief import AgentSettings, Batch, Block, Brief, Exit, LateBlock, Line
@@ -210,7 +211,10 @@ def make_agents(
     agents = SandboxedAgents(
         sandbox_for=lambda _name: sandbox,
         equipment=Equipment(
-            premises=premises, python=machine.interpreter(), max_output_size=MAX_OUTPUT
+            premises=premises,
+            python=machine.interpreter(),
+            tool_server=install(home / "bin", python=machine.interpreter(), libraries=()),
+            max_output_size=MAX_OUTPUT,
         ),
         clock=clock,
         max_live=max_live,

@@ -11,6 +11,7 @@ import pytest
 from hallporter.agents.dry_start import dry_start
 from hallporter.agents.launching import Equipment
 from hallporter.agents.source import readable_source
+from hallporter.agents.tool_server import install
 from hallporter.agents.workspace import Premises
 from hallporter.doctor import boxes
 from hallporter.doctor.boxes import DryStart
@@ -130,6 +131,7 @@ async def start(
     equipment = Equipment(
         premises=Premises(home=home.path, source=readable_source(SOURCE, home.run_dir / "source")),
         python=python or interpreter(),
+        tool_server=install(home.run_dir / "bin", python=interpreter(), libraries=()),
         max_output_size=1000,
     )
     async with asyncio.timeout(PATIENCE):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import shutil
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -15,9 +16,12 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from tests.journeys.host import Host, running
+from hallporter.sandboxes.machine import interpreter
+from tests.journeys.host import Host, running, settings
 
 PATIENCE = 30.0  # seconds; the machine may be busy
+TOOLSMITH = Path(__file__).parents[1] / "programs" / "toolsmith.py"
+KIN = {"chat": "web:kin", "name": "Kin", "folder": "kin", "requires_trigger": False}
 FAR_AWAY = {"schedule_type": "once", "schedule_value": "2099-01-01T09:00:00"}
 
 
@@ -153,3 +157,25 @@ async def test_a_foreign_agent_uses_every_tool(tmp_path: Path) -> None:
         await call(main, "cancel_task", task_id=theirs)
         await call(main, "refresh_groups")
         assert await ids(main) == [own]
+
+
+@pytest.mark.requirement("runner.agent.mcp-server-nanoclaw")
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "process"])
+async def test_a_program_in_a_box_has_the_tools_by_mcp(tmp_path: Path, sandbox: str) -> None:
+    home = tmp_path / "home"
+    settings(
+        home,
+        f"[groups.kin.agent]\nkind = 'command'\nsandbox = '{sandbox}'\n"
+        f"command = [{interpreter()!r}, '/workspace/group/toolsmith.py']\n",
+    )
+    (home / "groups" / "kin").mkdir(parents=True)
+    shutil.copy(TOOLSMITH, home / "groups" / "kin" / "toolsmith.py")
+    async with running(home) as host, host.client() as client:
+        assert (await client.post("/api/groups", json=KIN)).status_code == 201
+        async with listening(client, "web:kin") as ear:
+            await say(client, "go", "web:kin")
+            await ear.hears(lambda text: text == "half done")
+            told = json.loads(await ear.hears(lambda text: text.startswith("[")))
+        (task,) = (await client.get("/api/tasks")).json()["data"]
+    assert told == ["nanoclaw", False, task["id"], True]
+    assert (task["group"], task["prompt"]) == ("kin", "water the plants")

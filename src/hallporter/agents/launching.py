@@ -9,12 +9,14 @@ import structlog
 
 from hallporter.agents.extra_mounts import granted
 from hallporter.agents.run_log import RunLog
+from hallporter.agents.tool_server import PROGRAM, VARIABLE
 from hallporter.agents.tray import Tray
 from hallporter.agents.workspace import GROUP, RUNNER_PATH, extra_mount, mounts_of_arguments
 from hallporter.domain.brief import Launch, Limits
 from hallporter.domain.errors import AgentFailedError, AgentRefusedError
 
 if TYPE_CHECKING:
+    from hallporter.agents.tool_server import ToolServer
     from hallporter.agents.workspace import Premises
     from hallporter.domain.brief import Brief
     from hallporter.domain.extra_mount import Granted
@@ -32,6 +34,7 @@ class Equipment:
 
     premises: Premises
     python: str  # an interpreter that runs inside the sandboxes
+    tool_server: ToolServer
     max_output_size: int  # bytes of stdout and of stderr that a log keeps
 
 
@@ -81,7 +84,9 @@ def launch_of(name: AgentId, brief: Brief, equipment: Equipment, sandbox: Sandbo
         "TZ": brief.timezone,
     }
     if settings.kind == COMMAND:
-        mounts = (*mounts, *mounts_of_arguments(settings.command, equipment.premises.home))
+        named = mounts_of_arguments(settings.command, equipment.premises.home)
+        mounts = (*mounts, *equipment.tool_server.mounts(), *named)
+        environment[VARIABLE] = PROGRAM
         argv = settings.command
     else:
         environment["PYTHONPATH"] = RUNNER_PATH
