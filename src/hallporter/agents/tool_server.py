@@ -75,11 +75,13 @@ def install(folder: Path, *, python: str, libraries: tuple[Path, ...]) -> ToolSe
     else:
         places = ("$app/src", *(f"$app/packages/{number}" for number in range(len(libraries))))
         text = _PROGRAM.format(path=f'"{":".join(places)}"', python=shlex.quote(python))
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(_MODE)
-    program = folder / Path(PROGRAM).name
-    program.write_text(text, encoding="utf-8")
-    program.chmod(_MODE)
+    # Renamed into its name: `doctor` writes it too, beside a host whose agents start it.
+    fresh = folder / f"{os.getpid()}.tmp"
+    fresh.write_text(text, encoding="utf-8")
+    fresh.chmod(_MODE)
+    fresh.rename(folder / Path(PROGRAM).name)
     return ToolServer(folder=folder, libraries=libraries)
 
 
