@@ -161,8 +161,8 @@ class Turns(Protocol):
         """The turns whose agent was given this message, in order."""
         ...
 
-    def last_of(self, chat: ChatId, task: TaskId) -> Turn | None:
-        """The newest one that served a tick of this task."""
+    def last_in(self, chat: ChatId) -> Turn | None:
+        """The newest one, whatever it served."""
         ...
 
     def of_tick(self, chat: ChatId, tick: Tick) -> Sequence[Turn]:

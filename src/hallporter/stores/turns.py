@@ -65,8 +65,8 @@ class SqlTurns:
     def given(self, chat: ChatId, seq: int) -> Sequence[Turn]:
         return [_turn(row) for row in self._run("turn_given", chat=chat, seq=seq)]
 
-    def last_of(self, chat: ChatId, task: TaskId) -> Turn | None:
-        rows = self._run("turn_last_of", chat=chat, task=task)
+    def last_in(self, chat: ChatId) -> Turn | None:
+        rows = self._run("turn_last_in", chat=chat)
         return _turn(rows[0]) if rows else None
 
     def of_tick(self, chat: ChatId, tick: Tick) -> Sequence[Turn]:

@@ -62,7 +62,7 @@ class Ticks:
         """A turn for the tick that has waited longest; None when none waits, or when it is the
         backlog's turn."""
         tick = self._next(tx, group)
-        if tick is None or self._lets_pass(tx, chat, tick):
+        if tick is None or self._lets_pass(tx, chat):
             return None
         now = self._clock.now()
         task = replace(known_task(tx, tick.task), last_at=now)
@@ -164,14 +164,14 @@ class Ticks:
             tx.tasks.save_tick(replace(tick, state=TickState.SKIPPED, why="its group is gone"))
         return None
 
-    def _lets_pass(self, tx: Tx, chat: Chat, tick: Tick) -> bool:
-        """A tick goes before the backlog, but a task goes before the same backlog once: one that is
-        slower than its schedule must not keep people waiting for ever."""
+    def _lets_pass(self, tx: Tx, chat: Chat) -> bool:
+        """One tick goes before the same backlog, whichever task's: however many tasks there are,
+        and however many more they make, people wait for two runs at most."""
         if chat.woken_at is None or tx.messages.first_waking(chat.id, chat.cursor) is None:
             return False
         ripe_at = max(chat.woken_at, chat.not_before or chat.woken_at)
-        last = tx.turns.last_of(chat.id, tick.task)
-        return last is not None and last.started_at > ripe_at
+        last = tx.turns.last_in(chat.id)
+        return last is not None and last.task is not None and last.started_at > ripe_at
 
     # --- the tick and its task ----------------------------------------------------------------
 

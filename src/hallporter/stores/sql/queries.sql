@@ -161,8 +161,8 @@ SELECT * FROM turns WHERE outcome IS NULL ORDER BY started_at;
 -- name: turn_given
 SELECT * FROM turns WHERE chat = :chat AND cursor < :seq AND piped >= :seq ORDER BY epoch;
 
--- name: turn_last_of
-SELECT * FROM turns WHERE chat = :chat AND task = :task ORDER BY epoch DESC LIMIT 1;
+-- name: turn_last_in
+SELECT * FROM turns WHERE chat = :chat ORDER BY epoch DESC LIMIT 1;
 
 -- name: turn_of_tick
 SELECT * FROM turns WHERE chat = :chat AND task = :task AND due = :due ORDER BY epoch;
