@@ -8,6 +8,7 @@ import json
 import platform
 import secrets
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -311,3 +312,88 @@ async def test_a_box_that_cannot_be_made_is_a_failure_and_leaves_no_open_file(
 
     await asyncio.sleep(0)  # the loop closes pipes on its next round
     assert boxes.open_files() == before
+
+
+# --- folders of the operator's ------------------------------------------------------------------
+
+
+def extra(source: Path, *, writable: bool = False) -> Mount:
+    target = "/workspace/extra/project"
+    return Mount(source=source, target=target, writable=writable, is_foreign=True)
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """A folder of the operator's above two others; one is to be seen by no agent."""
+    for name in ("project", "secret"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "which").write_text(name)
+    return tmp_path
+
+
+@pytest.mark.parametrize("swapped", ["project", "above"])
+async def test_a_link_put_in_the_place_of_a_mount_is_not_followed(
+    sandbox: Bubblewrap, shared: Path, swapped: str
+) -> None:
+    (shared / "above").mkdir()
+    (shared / "project").rename(shared / "above" / "project")
+    (shared / "secret").rename(shared / "hidden")
+    (shared / "hidden" / "project").mkdir()
+    source = shared / "above" / "project"
+    link = source if swapped == "project" else shared / "above"
+    link.rename(shared / "moved")
+    link.symlink_to(shared / "hidden")
+
+    with pytest.raises(AgentRefusedError, match="not what it was when it was looked at"):
+        await sandbox.launch(boxes.launch("ls", "/workspace/extra", mounts=(extra(source),)))
+
+
+async def test_a_mount_that_is_exchanged_while_the_box_is_made_is_the_one_that_was_judged(
+    shared: Path,
+) -> None:
+    late = shared / "bin"
+    late.mkdir()
+    wrapper = late / "bwrap"
+    wrapper.write_text(
+        "#!/bin/sh\n"
+        f"case $1 in --version|--help) ;; *) [ -L {shared}/project ] || {{\n"
+        f"mv {shared}/project {shared}/moved; ln -s {shared}/secret {shared}/project; }};; esac\n"
+        # The second one is called by the first, which does not show this folder.
+        'for word do shift; [ "$word" = "$0" ] && word=/usr/bin/bwrap; set -- "$@" "$word"; done\n'
+        'exec /usr/bin/bwrap "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    sandbox = Bubblewrap(installation=secrets.token_hex(4), path=f"{late}:{machine.PATH}")
+
+    told = await boxes.run(
+        sandbox,
+        boxes.launch("cat", "/workspace/extra/project/which", mounts=(extra(shared / "project"),)),
+    )
+
+    assert (shared / "project").is_symlink()
+    assert told == (0, "project", "")
+
+
+async def test_a_mounted_file_can_be_read_and_no_handle_of_it_is_left_inside(
+    sandbox: Bubblewrap, shared: Path
+) -> None:
+    mounts = (extra(shared / "project" / "which"),)
+    program = boxes.launch("sh", "-c", "cat /workspace/extra/project; ls /proc/self/fd", "sh")
+
+    code, out, err = await boxes.run(sandbox, replace(program, mounts=mounts))
+
+    assert (code, err) == (0, "")
+    assert out.split() == ["project0", "1", "2", "3"]  # the last is of the listing itself
+
+
+async def test_a_bubblewrap_that_cannot_hold_a_folder_shows_none_from_elsewhere(
+    shared: Path,
+) -> None:
+    old = shared / "bin"
+    old.mkdir()
+    (old / "bwrap").write_text("#!/bin/sh\necho bubblewrap 0.6.1\n")
+    (old / "bwrap").chmod(0o755)
+    sandbox = Bubblewrap(installation=secrets.token_hex(4), path=f"{old}:{machine.PATH}")
+
+    with pytest.raises(AgentRefusedError, match="it has no --bind-fd"):
+        await sandbox.launch(boxes.launch("true", mounts=(extra(shared / "project"),)))

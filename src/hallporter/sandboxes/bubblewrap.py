@@ -34,6 +34,8 @@ from hallporter.sandboxes.programs import require_program, require_workdir
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from hallporter.domain.brief import Mount
+
 # Processes of bubblewrap's own in a box: not the agent's to pay for.
 _OVERHEAD = 4
 
@@ -49,6 +51,7 @@ class Tools:
     bwrap: str
     setpriv: str  # empty where there is none; root needs it
     can_disable_userns: bool
+    can_bind_open: bool  # what is mounted can be handed over as an open file
 
 
 def find_tools(path: str, *, is_root: bool) -> Tools:
@@ -61,7 +64,14 @@ def find_tools(path: str, *, is_root: bool) -> Tools:
         raise AgentRefusedError("setpriv is not installed: apt-get install util-linux")
     told = subprocess.run([bwrap, "--version"], capture_output=True, text=True, check=False).stdout
     version = tuple(int(number) for number in re.findall(r"\d+", told)[:2])
-    return Tools(bwrap=bwrap, setpriv=setpriv or "", can_disable_userns=version >= (0, 8))
+    # A mend of a hole that distributions have put into versions of any age.
+    can = subprocess.run([bwrap, "--help"], capture_output=True, text=True, check=False)
+    return Tools(
+        bwrap=bwrap,
+        setpriv=setpriv or "",
+        can_disable_userns=version >= (0, 8),
+        can_bind_open="--bind-fd" in can.stdout + can.stderr,
+    )
 
 
 class Bubblewrap:
@@ -196,6 +206,7 @@ class Bubblewrap:
         handed: Handed,
         status: int,
     ) -> list[str]:
+        places = _held(launch.mounts, handed, can_bind_open=tools.can_bind_open)
         words = [
             *layout.walls(
                 can_disable_userns=tools.can_disable_userns,
@@ -205,6 +216,7 @@ class Bubblewrap:
                 self._machine,
                 {path: handed.file(text.encode()) for path, text in machine.FILES.items()},
                 launch.mounts,
+                places=places,
                 is_staged=self._is_root,
             ),
             *layout.surroundings(launch.workdir, environment),
@@ -214,7 +226,7 @@ class Bubblewrap:
         if not self._is_root:
             words += layout.leash(status)
             return [tools.bwrap, "--args", str(handed.words(words)), *marked]
-        stage = [*layout.stage(self._machine, launch.mounts), *layout.leash(status)]
+        stage = [*layout.stage(self._machine, launch.mounts, places), *layout.leash(status)]
         return [
             *(tools.bwrap, "--args", str(handed.words(stage)), "--"),
             *(tools.setpriv, "--reuid", f"{self._uid}", "--regid", f"{self._uid}"),
@@ -229,6 +241,30 @@ class Bubblewrap:
         if self._filter is None:
             unenforced.append(f"system call filter: there is none for {platform.machine()}")
         return Fitness(problem=finding.problem, unenforced=tuple(unenforced))
+
+
+def _held(mounts: Sequence[Mount], handed: Handed, *, can_bind_open: bool) -> Mapping[str, int]:
+    """The operator's folders, open, by their targets. They were judged by their paths, and whoever
+    may write above one could put a link there before it is mounted."""
+    places = {}
+    for mount in mounts:
+        if not mount.is_foreign:
+            continue
+        if not can_bind_open:
+            raise AgentRefusedError(
+                f"{mount.source} cannot be shown as {mount.target}: this bubblewrap cannot be kept"
+                " from mounting another folder that is put in its place (it has no --bind-fd);"
+                " update it, or take the folder out of the mounts"
+            )
+        try:
+            places[mount.target] = handed.place(mount.source)
+        except OSError as error:
+            raise AgentRefusedError(
+                f"{mount.source}, to be shown as {mount.target}, is not what it was when it was"
+                f" looked at: {error}; see who may write there",
+                source=str(mount.source),
+            ) from error
+    return places
 
 
 def _with_overhead(limits: Limits) -> Limits:

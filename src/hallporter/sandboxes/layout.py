@@ -34,9 +34,15 @@ def walls(*, can_disable_userns: bool, seccomp: int | None) -> list[str]:
 
 
 def room(
-    machine: Machine, files: Mapping[str, int], mounts: Sequence[Mount], *, is_staged: bool
+    machine: Machine,
+    files: Mapping[str, int],
+    mounts: Sequence[Mount],
+    *,
+    places: Mapping[str, int],
+    is_staged: bool,
 ) -> list[str]:
-    """What the program sees; `files` are open files by their path inside."""
+    """What the program sees; `files` are open files by their path inside, `places` the open sources
+    of mounts by their targets."""
     words = _system(machine)
     for path in machine.etc:
         words += ["--ro-bind", path, path]
@@ -46,8 +52,10 @@ def room(
     for path, size in SCRATCH.items():
         words += ["--size", str(size), "--tmpfs", path]
     for index, (source, target, is_writable) in enumerate(_brought(machine, mounts)):
-        origin = f"{_STAGE}/{index}" if is_staged else source
-        words += ["--bind" if is_writable else "--ro-bind", origin, target]
+        if is_staged:
+            words += _bind(f"{_STAGE}/{index}", target, None, is_writable=is_writable)
+        else:
+            words += _bind(source, target, places.get(target), is_writable=is_writable)
     return [*words, "--remount-ro", "/dev", "--remount-ro", "/"]
 
 
@@ -64,7 +72,7 @@ def leash(status: int) -> list[str]:
     return ["--die-with-parent", "--json-status-fd", str(status)]
 
 
-def stage(machine: Machine, mounts: Sequence[Mount]) -> list[str]:
+def stage(machine: Machine, mounts: Sequence[Mount], places: Mapping[str, int]) -> list[str]:
     """A bare root in which another user finds all that a box is built of.
 
     Its processes are numbered apart: they die with the first of them, which is still root's. Of
@@ -76,8 +84,9 @@ def stage(machine: Machine, mounts: Sequence[Mount]) -> list[str]:
     words += ["--ro-bind", "/etc", "/etc", "--bind", "/proc", "/proc", "--dev-bind", "/dev", "/dev"]
     # The second bubblewrap begins its work in /tmp; by default folders are for their maker alone.
     words += ["--chmod", "0755", "/", "--dir", "/tmp", "--perms", "0755", "--dir", _STAGE]  # noqa: S108
-    for index, (source, _, is_writable) in enumerate(_brought(machine, mounts)):
-        words += ["--bind" if is_writable else "--ro-bind", source, f"{_STAGE}/{index}"]
+    for index, (source, target, is_writable) in enumerate(_brought(machine, mounts)):
+        place = places.get(target)
+        words += _bind(source, f"{_STAGE}/{index}", place, is_writable=is_writable)
     return words
 
 
@@ -88,6 +97,13 @@ def _system(machine: Machine) -> list[str]:
     for path, leads_to in machine.links:
         words += ["--symlink", leads_to, path]
     return words
+
+
+def _bind(source: str, target: str, place: int | None, *, is_writable: bool) -> list[str]:
+    word = "--bind" if is_writable else "--ro-bind"
+    if place is None:
+        return [word, source, target]
+    return [f"{word}-fd", str(place), target]
 
 
 def _brought(machine: Machine, mounts: Sequence[Mount]) -> list[tuple[str, str, bool]]:
