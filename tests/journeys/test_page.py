@@ -306,8 +306,46 @@ async def test_a_revoked_browser_is_led_to_the_door(host: Host, browser: Browser
         await list_.goto(f"{host.url}/sessions")
         await list_.get_by_role("button", name="Revoke").click()
         await expect(list_.get_by_role("button", name="Revoke")).to_have_count(0)
+        await page.fill("#text", "what I was about to say")
+        await expect(page).to_have_url(f"{host.url}/login#kept")
+        await expect(page.locator("#kept")).to_contain_text("is kept in this tab")
+        await page.goto(await host.link())
+        await expect(page.locator("#text")).to_have_value("what I was about to say")
+
+
+async def test_a_page_that_is_open_drops_what_is_forgotten(host: Host, browser: Browser) -> None:
+    async with window(browser, host.url, DESKTOP) as person, host.client() as operator:
+        page = await person.tab(await host.link())
+        await say(page, "a secret")
+        await expect(replies(page)).to_have_count(1)
+        await operator.post("/api/forget", json={"chat": "web:main"})
+        await expect(messages(page)).to_have_count(0)
+        await say(page, "a fresh start")
+        await expect(replies(page)).to_have_count(1)
+        assert await shown(page) == await stored(host)
+        assert person.errors == []
+
+
+async def test_a_chat_that_is_gone_is_told_from_a_host_that_is_away(
+    host: Host, browser: Browser
+) -> None:
+    group = {"chat": "web:side", "name": "Side", "folder": "side", "requires_trigger": False}
+    async with window(browser, host.url, DESKTOP) as person, host.client() as operator:
+        await operator.post("/api/groups", json=group)
+        await (await person.tab(await host.link())).close()
+        page = await person.tab(f"{host.url}/?chat=web:side")
         await say(page, "hello")
-        await expect(page).to_have_url(f"{host.url}/login")
+        await expect(replies(page)).to_have_count(1)
+        await operator.delete("/api/groups/side?purge=true")
+        await expect(messages(page)).to_have_count(0)
+        await expect(page.locator("#banner")).to_contain_text("no longer here")
+        await picture(page, "desktop-gone")
+        await say(page, "too late")
+        await expect(page.locator(".pending .remark")).to_contain_text("not sent: no web chat")
+        await expect(page.locator("#text")).to_have_value("too late")
+        await page.get_by_role("link", name="To the chats that are here").click()
+        await expect(page).to_have_url(f"{host.url}/")
+        assert await violations(page) == []
 
 
 @pytest.mark.parametrize("first", [4501, pytest.param(1, marks=pytest.mark.full)])
@@ -440,6 +478,7 @@ async def test_a_pile_of_accents_stays_in_its_own_place(
             saying = {"text": PILES, "sender": sender, "id": f"by-{sender[:1]}"}
             await operator.post("/api/chats/web:wild/messages", json=saying)
         page = await person.tab(await host.link())
+        await expect(page).to_have_url(f"{host.url}/")
         await page.goto(f"{host.url}/?chat=web:wild")
         await expect(messages(page)).to_have_count(3)
         await page.fill("#text", PILE)

@@ -4,6 +4,7 @@ import { store, whenDropped } from "./kept.js";
 import { tellTimes } from "./times.js";
 
 const COME_AGAIN = 2000; // milliseconds between two tries while the host is away
+const LOOK_AGAIN = 30000; // milliseconds between two looks whether a chat that is gone is back
 const NEAR = 120; // pixels from the end that still count as reading along
 
 const { chat, csrf, last } = document.body.dataset;
@@ -103,7 +104,7 @@ scroll.addEventListener("scroll", () => {
 async function ask(url, options = {}) {
   const headers = { Accept: "application/json", "X-CSRF-Token": csrf };
   const answer = await fetch(url, { ...options, headers });
-  if (answer.status === 401) location.assign("/login");
+  if (answer.status === 401) location.assign(outbox.length || text.value ? "/login#kept" : "/login");
   return answer;
 }
 
@@ -284,15 +285,16 @@ byId("stop").addEventListener("click", ({ target }) => {
 // --- Following -------------------------------------------------------------------------------
 
 let newest = Number(last);
-let wasAway = false;
+let trouble = ""; // "away": the host; "gone": this chat
 const told = (event) => JSON.parse(event.data);
 
 function connect() {
   const events = new EventSource(`${address}/events?after=${newest}`);
   events.addEventListener("open", () => {
-    showAway(false);
-    if (wasAway) showNotices();
-    wasAway = false;
+    if (trouble) {
+      tell("");
+      showNotices();
+    }
     send();
   });
   events.addEventListener("message", (event) => show(told(event)));
@@ -304,34 +306,47 @@ function connect() {
   });
   events.addEventListener("forgotten", empty);
   events.addEventListener("error", () => {
-    wasAway = true;
-    showAway(true);
     turn(false); // whether one still runs comes first thing on a fresh stream
-    if (events.readyState !== EventSource.CLOSED) return; // it comes again by itself
-    setTimeout(async () => {
-      try {
-        await ask(`${address}/earlier?before=0`); // leads to the door when we are logged out
-      } catch {
-        // Still away.
-      }
-      connect();
-    }, COME_AGAIN);
+    if (events.readyState === EventSource.CLOSED) learnWhy();
+    else tell("away"); // it comes again by itself
   });
+}
+
+/** The stream was refused: the host may be away, we may be logged out, the chat may be gone. */
+async function learnWhy() {
+  let isGone = false;
+  try {
+    const answer = await ask(`${address}/earlier?before=0`); // leads to the door if we are out
+    isGone = answer.status === 404;
+  } catch {
+    // Still away.
+  }
+  tell(isGone ? "gone" : "away");
+  if (isGone) send(); // what waits is refused, each with its reason, and stays to be read
+  setTimeout(connect, isGone ? LOOK_AGAIN : COME_AGAIN);
 }
 
 let fading = 0;
 
-function showAway(isAway) {
+const TROUBLES = {
+  away: "The host is away. What you write is kept, and sent when it is back.",
+  gone: "This chat is no longer here: its group was removed. What you write is not sent; it stays in this browser.",
+};
+const BACK = { away: "The host is back.", gone: "This chat is here again." };
+
+/** Stands at the top for as long as it lasts; an empty one is over. */
+function tell(what) {
   const banner = byId("banner");
-  if (!isAway && !wasAway) return;
+  const words = TROUBLES[what] ?? BACK[trouble];
   clearTimeout(fading);
-  banner.className = isAway ? "away" : "back";
-  const words = isAway
-    ? "The host is away. What you write is kept, and sent when it is back."
-    : "The host is back.";
-  if (banner.textContent !== words) banner.textContent = words;
+  banner.className = what || "back";
+  if (trouble !== what || banner.hidden) {
+    banner.textContent = words;
+    if (what === "gone") banner.append(" ", byId("elsewhere").content.cloneNode(true));
+  }
   banner.hidden = false;
-  if (!isAway) {
+  trouble = what;
+  if (!what) {
     fading = setTimeout(() => {
       banner.hidden = true;
     }, 3000);
