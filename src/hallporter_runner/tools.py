@@ -17,7 +17,12 @@ _MAIN_ONLY = "only the main group may do that, and this is not the main group"
 
 
 class ToolError(Exception):
-    """A call that cannot be carried out; the message is a sentence for the agent."""
+    """A call that cannot be carried out: a sentence for the agent, which names the part of the call
+    it is `about`; `words` alone are for people."""
+
+    def __init__(self, words: str, *, about: str = "") -> None:
+        super().__init__(f"{about}: {words}" if about else words)
+        self.words = words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +78,7 @@ def request_of(
     """The call as a request; raises ToolError. Who does not know whether it is main has the host
     decide: None."""
     if tool.is_for_main and is_main is False:
-        raise ToolError(f"{tool.name}: {_MAIN_ONLY}")
+        raise ToolError(_MAIN_ONLY, about=tool.name)
     if unknown := set(arguments) - {each.name for each in tool.parameters}:
         known = ", ".join(each.name for each in tool.parameters) or "nothing"
         raise ToolError(f"{tool.name} takes {known}, not {', '.join(sorted(unknown))}")
@@ -95,7 +100,7 @@ def _checked(parameter: Parameter, value: object, *, is_main: bool | None) -> st
             raise ToolError(f"{name} is missing: {parameter.says}")
         return None
     if parameter.is_for_main and is_main is False:
-        raise ToolError(f"{name}: {_MAIN_ONLY}; without it, this group's own chat is meant")
+        raise ToolError(f"{_MAIN_ONLY}; without it, this group's own chat is meant", about=name)
     if parameter.is_flag:
         if not isinstance(value, bool):
             raise ToolError(f"{name} must be true or false, not {value!r}")
@@ -115,7 +120,7 @@ def _check_schedule(request: Mapping[str, object]) -> None:
     schedule_type, value = request.get("schedule_type"), request.get("schedule_value")
     if isinstance(schedule_type, str) and isinstance(value, str):
         if trouble := trouble_with(schedule_type, value):
-            raise ToolError(f"schedule_value: {trouble}")
+            raise ToolError(trouble, about="schedule_value")
     elif schedule_type is not None:
         raise ToolError("schedule_value is missing: another schedule_type needs another value")
 

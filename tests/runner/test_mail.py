@@ -70,8 +70,8 @@ def test_a_host_that_is_silent_is_waited_for_and_the_request_stays(ipc: Path) ->
     assert json.loads(left.read_bytes()) == {"type": "refresh_groups"}
 
 
-def test_the_patience_is_five_seconds() -> None:
-    assert PATIENCE == 5
+def test_the_patience_leaves_time_to_tell_of_it_within_five_seconds() -> None:
+    assert 4 <= PATIENCE <= 4.5
 
 
 def test_a_box_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ def test_a_host_that_tells_no_time_is_helped_out(desk: Desk, text: str, when: st
         ("remind me in 2 minutes", "What of? Say it like `remind me in 2 minutes to stand up`."),
         ("every day at 9", "Do what? Say it like `every day at 9 what time is it?`"),
         ("remind me at 25:00 to sleep", "25:00 is no time of day"),
-        ("every 0 minutes count to 3", "schedule_value: '0' is no interval"),
+        ("every 0 minutes count to 3", "'0' is no interval"),
     ],
 )
 def test_what_is_missing_or_cannot_be_is_asked_for(desk: Desk, text: str, question: str) -> None:
@@ -276,12 +276,34 @@ def test_without_tasks_it_says_how_to_make_one(desk: Desk) -> None:
         ("cancel aa11", "cancel_task", "task-aa11"),
         ("cancel task aa", "cancel_task", "task-aa11"),
         ("delete the bob reminder", "cancel_task", "task-aa11"),
+        ("cancel the reminder to call Bob", "cancel_task", "task-aa11"),
         ("Cancel call ALICE", "cancel_task", "task-bb33"),
         ("run what time now", "run_task", "task-bb22"),
     ],
 )
 def test_a_task_is_named_by_id_or_by_words(desk: Desk, text: str, type_: str, id: str) -> None:
     assert desk.asked_of_host(text) == {"type": type_, "taskId": id}
+
+
+MADE_BY_THE_HOST = [{**TASKS[0], "id": f"task_01k9{end}"} for end in ("zq4", "zv7", "0a1")]
+
+
+@pytest.mark.parametrize(
+    "which", ["task_01k9zq4", "task_01k9zq", "task 01k9zq", "`01k9zq4`", "01k9zq"]
+)
+def test_the_beginning_of_an_id_is_enough_whoever_made_it(desk: Desk, which: str) -> None:
+    desk.host.write("current_tasks.json", MADE_BY_THE_HOST)
+    assert desk.ask(f"cancel {which}").startswith("Cancelled: `task_01k9zq4`")
+
+
+def test_ids_that_begin_alike_are_named(desk: Desk) -> None:
+    *ahead, done = MADE_BY_THE_HOST
+    desk.host.write("current_tasks.json", [*ahead, {**done, "status": "completed"}])
+    reply = desk.ask("cancel task_01k9")
+    assert reply.startswith("Which of these?")
+    assert all(f"`{task['id']}`" in reply for task in ahead)
+    assert f"`{done['id']}`" not in reply
+    assert desk.host.requests == []
 
 
 def test_the_answer_says_which_task_it_was(desk: Desk) -> None:
@@ -308,6 +330,21 @@ def test_words_that_fit_no_task_are_told_back(desk: Desk, text: str, words: str)
 def test_all_means_this_chats_own(desk: Desk, text: str) -> None:
     desk.ask(text)
     assert [request["taskId"] for request in desk.host.requests] == ["task-aa11", "task-bb22"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "count"), [("pause", 2), ("resume", 2), ("run", 2), ("cancel", 3)]
+)
+def test_all_leaves_out_what_is_done_unless_it_is_cancelled(
+    desk: Desk, verb: str, count: int
+) -> None:
+    done = {**TASKS[0], "id": "task-zz99", "status": "completed", "next_run": None}
+    desk.host.write("current_tasks.json", [*TASKS, done])
+    desk.ask(f"{verb} all")
+    assert len(desk.host.requests) == count
+    desk.host.write("current_tasks.json", [done])
+    reply = desk.ask(f"{verb} all")
+    assert reply == "All tasks of this chat are done." or verb == "cancel"
 
 
 def test_one_refusal_among_several_is_told_beside_the_rest(desk: Desk) -> None:
@@ -360,10 +397,10 @@ def test_main_tells_another_chat(desk: Desk, text: str, target: str, words: str)
     [
         ("tell familiars hello", True, "I know no chat to tell that. `groups` lists"),
         ("tell nobody hello", False, "I know no chat to tell that. This is not the main chat"),
-        ("tell family hello", False, "target_jid: only the main group may do that"),
+        ("tell family hello", False, "only the main group may do that"),
         ("tell family", True, "Tell Family what?"),
-        ("register web:a as a", False, "register_group: only the main group may do that"),
-        ("refresh groups", False, "refresh_groups: only the main group may do that"),
+        ("register web:a as a", False, "only the main group may do that"),
+        ("refresh groups", False, "only the main group may do that"),
     ],
 )
 def test_who_cannot_be_told_is_said(desk: Desk, text: str, is_main: bool, reply: str) -> None:

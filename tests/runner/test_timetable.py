@@ -67,6 +67,7 @@ def test_a_stretch_of_time_is_a_moment_in_utc(words: str, moment: str) -> None:
         ("at midnight", "20T00:00"),
         ("at 23 today", "19T23:00"),
         ("today at 8", "19T08:00"),
+        ("today", "19T13:00"),
         ("tonight", "19T20:00"),
         ("tonight at 22", "19T22:00"),
         ("tomorrow", "20T09:00"),
@@ -156,6 +157,28 @@ def test_a_time_alone_leaves_nothing() -> None:
 def test_a_time_that_cannot_be_is_told(words: str, complaint: str) -> None:
     with pytest.raises(ToolError, match=complaint):
         plan_at_start(words, NOW)
+
+
+@pytest.mark.parametrize(
+    ("now", "words", "value"),
+    [
+        ("08:59:00", "today", "09:00:00"),
+        ("09:00:00", "today", "10:00:00"),
+        ("20:00:01", "tonight", "21:00:00"),
+        ("22:59:59", "today", "23:00:00"),
+    ],
+)
+def test_today_without_a_time_is_the_usual_one_or_the_next_full_hour(
+    now: str, words: str, value: str
+) -> None:
+    found = plan_at_start(words, datetime.fromisoformat(f"2026-02-19T{now}+02:00"))
+    assert found is not None
+    assert found[0].value == f"2026-02-19T{value}"
+
+
+def test_today_without_a_time_cannot_be_in_its_last_hour() -> None:
+    with pytest.raises(ToolError, match="almost over"):
+        plan_at_start("today", datetime.fromisoformat("2026-02-19T23:00:00+02:00"))
 
 
 @given(st.lists(WORDS, max_size=8).map(" ".join))

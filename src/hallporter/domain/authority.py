@@ -70,9 +70,7 @@ def _may_send(group: Group, command: SendMessage, about: About) -> Reason | None
             " the main group may write to others"
         )
     if not about.is_known_chat:
-        return (
-            f"no chat {_named(command.target)} is known: available_groups.json lists those that are"
-        )
+        return f"no chat {_named(command.target)} is known: the list of chats names those that are"
     return None
 
 
@@ -81,11 +79,13 @@ def _may_name(group: Group, folder: str | None, about: About) -> Reason | None:
         return None
     if not group.is_main:
         return (
-            f"groupFolder {_named(folder)} is not this group's: leave it out,"
+            f"the folder {_named(folder)} is not this group's: leave it out,"
             f" or say '{group.folder}'"
         )
     if about.named is None:
-        return f"no group has the folder {_named(folder)}: available_groups.json lists the groups"
+        return (
+            f"no group has the folder {_named(folder)}: the list of chats names those that one has"
+        )
     return None
 
 
@@ -106,7 +106,7 @@ def _may_schedule(group: Group, command: ScheduleTask, about: About) -> Reason |
         )
     if not is_own(group, command.folder) and about.named != about.target:
         return (
-            f"chat {_named(command.target)} and groupFolder {_named(command.folder)} are"
+            f"chat {_named(command.target)} and folder {_named(command.folder)} are"
             " different groups: name one of them"
         )
     return None
@@ -116,12 +116,12 @@ def _may_control(group: Group, command: TaskControl, about: About) -> Reason | N
     task = _named(command.task)
     if not group.is_main:
         if about.owner != group.folder:
-            return f"this group has no task {task}: list_tasks shows those it has"
+            return f"this group has no task {task}: the list of tasks names those it has"
         return None
     if about.owner is None:
-        return f"there is no task {task}: list_tasks shows all there are"
+        return f"there is no task {task}: the list of tasks names all there are"
     if about.named is not None and about.owner != about.named.folder:
-        return f"the group {about.named.folder!r} has no task {task}: leave groupFolder out"
+        return f"the group {about.named.folder!r} has no task {task}: leave the folder out"
     return None
 
 

@@ -13,7 +13,7 @@ import structlog
 from hallporter.domain.command import SendMessage
 from hallporter.domain.errors import UnavailableError, UnregisteredError
 from hallporter.mailroom.claims import drop
-from hallporter.mailroom.translation import to_command
+from hallporter.mailroom.translation import to_command, to_details
 from hallporter.switchboard.commands import Asked
 from hallporter_wire.errors import WireError
 from hallporter_wire.requests import decode_request
@@ -129,7 +129,8 @@ class Handling:
             log.exception("command.broke", id=claim.id)
             why = f"an unexpected {type(error).__name__}"
             return _Answer(claim=claim, result=Result(ok=False, error=why), aside=why)
-        result = Result(ok=carried.is_ok, error=carried.why or None, details=carried.result)
+        details = to_details(carried.result)
+        result = Result(ok=carried.is_ok, error=carried.why or None, details=details)
         is_change = carried.is_ok and not isinstance(asked.command, SendMessage)
         return _Answer(claim=claim, result=result, is_change=is_change)
 

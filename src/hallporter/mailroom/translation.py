@@ -1,4 +1,4 @@
-"""From the words of the protocol to our own."""
+"""From the words of the protocol to our own, and back."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ _CONTROLS: Mapping[Verb, type[PauseTask | ResumeTask | CancelTask | RunTask]] = 
     "cancel_task": CancelTask,
     "run_task": RunTask,
 }
+_DETAILS = {"chat": "jid"}  # the others have the same name there
 
 
 def to_command(request: Request) -> Command:
@@ -89,6 +90,11 @@ def to_command(request: Request) -> Command:
             )
         case RefreshRequest():
             return RefreshGroups(folder=request.folder)
+
+
+def to_details(result: Mapping[str, object]) -> Mapping[str, object]:
+    """What there is to tell of an effect."""
+    return {_DETAILS.get(name, name): value for name, value in result.items()}
 
 
 def to_task_entry(task: Task) -> TaskEntry:

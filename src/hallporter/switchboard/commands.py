@@ -164,7 +164,7 @@ class Commands:
                 return {"task_id": self._tasks.run_now(tx, task).task}
             case RegisterGroup() as wish:
                 registered = self._groups.register(tx, _new_group(wish))
-                return {"folder": registered.folder, "jid": registered.chat}
+                return {"folder": registered.folder, "chat": registered.chat}
             case RefreshGroups():
                 return {}
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _REMINDER = "Reminder: "
 _COMPLETED = "completed"  # a task's status
 _GIST = 100  # characters of a task's prompt
+_PREFIXES = ("task-", "task_")  # of ids
+_BEGINNING = 2  # characters of an id at least
 _LINK = re.compile(r"[\s,:;–-]*(?:(?:to|that|about|of)\s+)?", re.IGNORECASE)
 _ASK = (
     r"(?:(?:please|can you|could you|would you)\s+)*"
@@ -87,7 +89,7 @@ def _schedule(visit: Visit, plan: Plan, prompt: str, words: str) -> Answer:
 
 def _list_tasks(visit: Visit, _: re.Match[str]) -> Answer:
     tasks = visit.toolset.tasks()
-    ahead = [task for task in tasks if task.get("status") != _COMPLETED]
+    ahead = _ahead(tasks)
     done = f"({len(tasks) - len(ahead)} done.)" if len(ahead) < len(tasks) else ""
     if not ahead:
         return say(f"There are no tasks. {_WHEN.removeprefix('When? ')} {done}".rstrip())
@@ -159,12 +161,14 @@ def _control(visit: Visit, match: re.Match[str]) -> Answer:
         tasks = [task for task in visit.toolset.tasks() if task.get("group_folder") == visit.folder]
         if not tasks:
             return say("This chat has no tasks.")
+        if verb != "cancel" and not (tasks := _ahead(tasks)):
+            return say("All tasks of this chat are done.")
     else:
         tasks = _named(visit.toolset.tasks(), which)
         if len(tasks) > 1:
             lines = "\n".join(_task_line(visit, task) for task in tasks)
             return say(f"Which of these? Say more words, or the id.\n\n{lines}")
-        if not tasks and not which.startswith("task-"):
+        if not tasks and not which.startswith(_PREFIXES):
             return say(f"I see no task that fits “{which}”. `tasks` lists them.")
     return say("\n\n".join(_carry_out(visit, verb, task) for task in tasks or [{"id": which}]))
 
@@ -174,28 +178,33 @@ def _carry_out(visit: Visit, verb: str, task: Mapping[str, object]) -> str:
     try:
         visit.toolset.call(f"{verb}_task", {"task_id": task["id"]})
     except ToolError as refusal:
-        return str(refusal)
+        return refusal.words
     return f"{_DONE[verb]}: `{task['id']}` {_gist(task)}".rstrip()
 
 
 def _named(tasks: Sequence[dict[str, object]], which: str) -> list[dict[str, object]]:
-    """Those with the id; else those whose id begins so; else those ahead with all the words; else
-    those that are done."""
+    """Those with the id; else those whose id begins so; else those with all the words. Of several,
+    what is done counts only when nothing else fits."""
     ids = [task for task in tasks if task.get("id") == which]
-    is_part = re.fullmatch(r"(?:task-)?[0-9a-f]{2,}", which)
-    begun = [
-        task
-        for task in tasks
-        if is_part and str(task.get("id")).startswith((which, f"task-{which}"))
-    ]
+    begun = [task for task in tasks if _begins(str(task.get("id")), which)]
     words = [rf"\b{re.escape(word)}" for word in which.split()]
     worded = [
         task
         for task in tasks
         if words and all(re.search(word, str(task.get("prompt")), re.IGNORECASE) for word in words)
     ]
-    ahead = [task for task in worded if task.get("status") != _COMPLETED]
-    return ids or begun or ahead or worded
+    return ids or _ahead(begun) or begun or _ahead(worded) or worded
+
+
+def _begins(id: str, which: str) -> bool:
+    """Agents make ids like `task-3f…`, the host `task_01…`; the first word may be left out."""
+    if len(which) < _BEGINNING:
+        return False
+    return id.startswith((which, *(f"{prefix}{which}" for prefix in _PREFIXES)))
+
+
+def _ahead(tasks: Sequence[dict[str, object]]) -> list[dict[str, object]]:
+    return [task for task in tasks if task.get("status") != _COMPLETED]
 
 
 def _moment(value: object) -> datetime | None:
@@ -212,7 +221,8 @@ _LIST = (
     rf"|(?:what|which)\s+{_TASKS}\s+(?:are there|do (?:i|we) have){END}"
 )
 _CONTROL = (
-    rf"(?P<verb>{'|'.join(_VERBS)})\s+(?:(?:the|my)\s+)?(?:(?:task|reminder)\s+)?"
+    rf"(?P<verb>{'|'.join(_VERBS)})\s+(?:(?:the|my)\s+)?"
+    r"(?:(?:task|reminder)\s+(?:(?:to|that|about|of|for)\s+)?)?"
     r"(?P<which>.+?)(?:\s+(?:task|reminder))?(?:\s+now)?"
 )
 REMINDERS: tuple[tuple[str, Skill], ...] = (

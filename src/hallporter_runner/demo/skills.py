@@ -50,7 +50,7 @@ def answer_to(visit: Visit) -> Answer:
             try:
                 answer = skill(visit, match)
             except ToolError as refusal:
-                return say(str(refusal))
+                return say(refusal.words)
             if answer is not None:
                 return answer
     return remind(visit) if visit.is_task else _no_idea(visit, text)

@@ -71,6 +71,7 @@ _PARTS_OF_DAY = {
     "night": time(21),
     "tonight": time(20),
 }
+_THIS_DAY = ("today", "tonight")
 _FACE = {12: 0, **{hour: hour for hour in range(1, 12)}}  # of a clock without a 13
 _USUAL = time(9)  # when nobody says a time of day
 # A reminder that is sooner would be past when the host reads of it.
@@ -140,9 +141,20 @@ def _after(match: re.Match[str], now: datetime) -> Plan:
 def _on_day(match: re.Match[str], now: datetime) -> Plan:
     said = (match["day"] or match.groupdict().get("day_after") or "").lower()
     usual = _PARTS_OF_DAY.get(said, _USUAL)
-    clock = _time_of_day(match, usual) if "clock" in match.groupdict() else usual
+    is_timed = bool(match.groupdict().get("clock"))
+    if not is_timed and said in _THIS_DAY and usual <= now.time():
+        usual = _next_hour(now)
+    clock = _time_of_day(match, usual) if is_timed else usual
     local = datetime.combine(_date(said, clock, now), clock)
     return _once(local, match[0], at=local.replace(tzinfo=now.tzinfo))
+
+
+def _next_hour(now: datetime) -> time:
+    """For who says no time of day when the usual one is past."""
+    ahead = now + timedelta(hours=1)
+    if ahead.date() != now.date():
+        raise ToolError("Today is almost over: say when, like `in 20 minutes` or `at 23:45`.")
+    return time(ahead.hour)
 
 
 def _date(said: str, clock: time, now: datetime) -> date:
@@ -152,7 +164,7 @@ def _date(said: str, clock: time, now: datetime) -> date:
     is_past = clock <= now.time()
     if not word:
         return today + timedelta(days=is_past)
-    if word in ("today", "tonight"):
+    if word in _THIS_DAY:
         return today
     if word == "tomorrow":
         return today + timedelta(days=1)
