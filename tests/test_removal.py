@@ -21,13 +21,13 @@ def home(tmp_path: Path) -> Home:
     return open_home(tmp_path / "home")
 
 
-def dig(folder: Path, depth: int) -> None:
+def dig(folder: Path, depth: int, name: str = "d") -> None:
     """Folder in folder, deeper than a path may be long."""
     folder.mkdir()
     handle = os.open(folder, os.O_DIRECTORY)
     for _ in range(depth):
-        os.mkdir("d", dir_fd=handle)
-        inner = os.open("d", os.O_DIRECTORY, dir_fd=handle)
+        os.mkdir(name, dir_fd=handle)
+        inner = os.open(name, os.O_DIRECTORY, dir_fd=handle)
         os.close(handle)
         handle = inner
     os.close(handle)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from hallporter.domain.disk import needing_room
 from hallporter.domain.errors import ConflictError, InvalidSettingsError
+from hallporter.removal import remove
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -79,6 +80,16 @@ class Home:
     def run_dir(self) -> Path:
         return self.path / "run"
 
+    @property
+    def restoring_dir(self) -> Path:
+        """A backup while it is unpacked."""
+        return self.run_dir / "restoring"
+
+    @property
+    def restore_journal(self) -> Path:
+        """There while a restore moves things: how to finish it."""
+        return self.run_dir / "restoring.json"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
@@ -99,13 +110,15 @@ def default_home(environment: Mapping[str, str]) -> Path:
 
 
 def open_home(path: Path) -> Home:
-    """The home at `path`, with what it lacks made. Raises `InvalidSettingsError`, or
-    `DiskError`."""
+    """The home at `path`, with what it lacks made, and a restore that was cut short at its end.
+    Raises `InvalidSettingsError`, or `DiskError`; what `restore.finish` does, or `ConflictError`
+    while a restore is at work."""
     home = Home(path=path.expanduser().absolute())
     try:
         with needing_room(home.path):
+            finished = _after_a_restore(home)
             _make_folders(home)
-        warnings = (*_others_may_enter(home.path), *_close_dotenv(home.dotenv))
+        warnings = (*finished, *_others_may_enter(home.path), *_close_dotenv(home.dotenv))
     except (FileExistsError, NotADirectoryError) as error:
         # The system names the folder that it could not make; in its way is that, or one above.
         raise InvalidSettingsError(
@@ -186,6 +199,32 @@ def admin_token(home: Home) -> str:
 def installation(home: Home) -> str:
     """The short name that tells this home's sandboxes from another's, made once."""
     return _kept(home, "installation", _INSTALLATION, lambda: secrets.token_hex(4))
+
+
+def _after_a_restore(home: Home) -> tuple[str, ...]:
+    """What one that was killed has left: moves are finished, what was only unpacked goes."""
+    if not home.restore_journal.exists() and not home.restoring_dir.exists():
+        return ()
+    from hallporter.stores.restore import finish  # noqa: PLC0415  hardly ever needed
+
+    lock = os.open(home.run_dir / "lock", os.O_RDWR | os.O_CREAT, _PRIVATE_FILE)
+    try:
+        with _door(home):  # to its end: whoever looks for a holder meanwhile waits
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                if home.restore_journal.exists():
+                    raise _held(home, _read(lock)) from error
+                return ()  # it is being unpacked right now
+            told: tuple[str, ...] = ()
+            if home.restore_journal.exists():
+                aside = str(finish(home.restore_journal, home.path))
+                kept = f"; what was there before is in {aside}" if aside else ""
+                told = (f"a restore had been cut short: it is finished now{kept}",)
+            remove(home.restoring_dir)
+            return told
+    finally:
+        os.close(lock)
 
 
 def _make_folders(home: Home) -> None:

@@ -1,139 +1,49 @@
-"""A backup holds everything, of one moment; a file that is not whole is never used."""
+"""A backup holds everything, of one moment, whatever is done to the home meanwhile."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import gzip
-import io
+import json
 import os
 import resource
 import sqlite3
 import stat
+import subprocess
+import sys
 import tarfile
+import tempfile
+import textwrap
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from hallporter.domain.chat import ChatSeen
 from hallporter.domain.errors import (
     ConflictError,
-    CorruptInputError,
     InvalidRequestError,
-    StoreRefusedError,
     UnavailableError,
 )
-from hallporter.domain.ids import ChatId, MessageId
-from hallporter.domain.message import Kind, Message
 from hallporter.removal import remove
 from hallporter.stores.backup import Source, write_backup
-from hallporter.stores.manifest import (
-    Manifest,
-    decode_manifest,
-    encode_manifest,
-    is_ours,
-    stays_inside,
-)
 from hallporter.stores.restore import (
-    Aside,
     occupants,
-    put_in_place,
-    read_backup,
-    refuse_in_use,
-    refuse_occupied,
 )
 from hallporter.stores.sqlite import open_store
-from tests.fakes.clock import START, FakeClock
-from tests.fakes.ids import counting_id
+from hallporter.stores.unpacking import read_backup
+from tests.archive.furnished import (
+    CHAT,
+    LARGE,
+    LOAD,
+    back_up,
+    make_home,
+    placed,
+    quiet,
+    say,
+    tree,
+)
+from tests.fakes.clock import FakeClock
 from tests.test_removal import dig
-
-if TYPE_CHECKING:
-    from hallporter.books import Tx
-
-CHAT = ChatId("web:main")
-LOAD = 60  # messages before, and as many while the backup is written
-LARGE = 9 << 20  # bytes: more than the copy takes in one step
-
-
-def quiet(_done: int, _total: int) -> None:
-    """Nobody watches."""
-
-
-def say(tx: Tx, text: str = "words " * 200) -> None:
-    seq = tx.chats.raise_head(CHAT)
-    name = counting_id("m")
-    tx.messages.add(
-        Message(
-            id=MessageId(name),
-            chat=CHAT,
-            seq=seq,
-            ext_id=name,
-            sender="Ada",
-            sender_name="Ada",
-            text=text,
-            at=START,
-            kind=Kind.REPLY,
-        )
-    )
-
-
-async def make_home(home: Path) -> Source:
-    files = {
-        "hallporter.toml": '[host]\nassistant_name = "Bea"\n',
-        ".env": "KEY=secret\n",
-        "groups/main/CLAUDE.md": "remember the milk",
-        "groups/main/bin/tool": "#!/bin/sh\n",
-        "groups/global/CLAUDE.md": "for all",
-        "data/sessions/main/.claude/s.jsonl": "{}\n" * 1000,
-        "data/media/main/f_1": "sent along",
-        "policy/permissions.json": "{}",
-        "data/ipc/main/input/1.json": "not kept: it is on its way",
-        "run/admin-token": "not kept: each home has its own",
-        "logs/hallporter.log": "not kept: what happened stays where it happened",
-    }
-    for name, words in files.items():
-        path = home / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(words)
-    (home / "groups/main/bin/tool").chmod(0o755)
-    (home / "groups/main/link").symlink_to("CLAUDE.md")
-    (home / ".env").chmod(0o600)
-    async with open_store(home / "hallporter.db", FakeClock()) as store:
-        await store.write(lambda tx: tx.chats.seen(ChatSeen(chat=CHAT, channel="web", at=START)))
-        for _ in range(LOAD):
-            await store.write(say)
-    return Source(home=home, database=home / "hallporter.db")
-
-
-def back_up(source: Source, file: Path, report: Callable[[int, int], None] = quiet) -> Manifest:
-    return write_backup(file, source, version="9.9.9", made_at="then", report=report)
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> Source:
-    return asyncio.run(make_home(tmp_path / "home"))
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "backup.tar.gz"
-
-
-@pytest.fixture
-def into(tmp_path: Path) -> Path:
-    return tmp_path / "unpacked"
-
-
-def tree(home: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(home).as_posix(): path.read_bytes()
-        for path in sorted(home.rglob("*"))
-        if path.is_file() and not path.is_symlink()
-    }
 
 
 def test_everything_comes_back_as_it_was(source: Source, file: Path, into: Path) -> None:
@@ -157,6 +67,136 @@ def test_what_is_about_to_be_forgotten_is_not_kept_in_a_backup(source: Source, f
     leaving.parent.mkdir()
     leaving.write_text("a secret")
     assert not [one.name for one in back_up(source, file).members if "forgotten" in one.name]
+
+
+def test_a_database_in_one_of_the_trees_is_taken_once_and_without_its_log(
+    source: Source, file: Path, into: Path
+) -> None:
+    database = source.home / "store" / "x.db"
+    database.parent.mkdir()
+    source.database.rename(database)
+    Path(f"{database}-wal").touch()
+    back_up(replace(source, database=database), file)
+    read_backup(file, into, report=quiet)
+    assert list((into / "store").iterdir()) == []
+    assert (into / "hallporter.db").exists()
+
+
+def test_names_as_long_as_they_may_be_come_back_from_any_depth(
+    source: Source, file: Path, into: Path
+) -> None:
+    top = source.home / "groups/main" / ("n" * 250)
+    dig(top, 20, "n" * 250)
+    assert back_up(source, file).left_out == {}
+    read_backup(file, into, report=quiet)
+    assert depth_of(into / "groups/main", "n" * 250) == 21
+    assert occupants(into.parent) == ["backup.tar.gz", "home", "unpacked"]
+    for folder in (top, into / "groups"):
+        remove(folder)  # pytest could not
+
+
+def depth_of(folder: Path, name: str) -> int:
+    handle, depth = os.open(folder, os.O_DIRECTORY), 0
+    while name in os.listdir(handle):  # noqa: PTH208  a handle, not a path
+        inner = os.open(name, os.O_DIRECTORY, dir_fd=handle)
+        os.close(handle)
+        handle, depth = inner, depth + 1
+    os.close(handle)
+    return depth
+
+
+def test_a_link_that_becomes_a_folder_meanwhile_is_not_taken_twice(
+    source: Source, file: Path, into: Path
+) -> None:
+    group = source.home / "groups/main"
+    (group / "a").symlink_to("bin")
+    (group / "b").write_bytes(b"x" * LARGE)  # read after `a` was seen, before folders are entered
+    begun = 2 * source.database.stat().st_size + LARGE // 2
+
+    def change(done: int, _total: int) -> None:
+        if done > begun and (group / "a").is_symlink():
+            (group / "a").unlink()
+            (group / "a").mkdir()
+            (group / "a" / "inner").touch()
+
+    back_up(source, file, change)
+    assert (group / "a" / "inner").exists()
+    read_backup(file, into, report=quiet)
+    assert (into / "groups/main/a").readlink() == Path("bin")
+
+
+def test_a_file_that_grows_while_it_is_read_is_taken_up_to_its_first_end(
+    source: Source, file: Path, into: Path
+) -> None:
+    growing = source.home / "groups/main/growing"
+    growing.write_bytes(b"x" * LARGE)
+
+    def grow(_done: int, _total: int) -> None:
+        with growing.open("ab") as writing:
+            writing.write(b"y" * (1 << 10))
+
+    manifest = back_up(source, file, grow)
+    why = manifest.left_out["groups/main/growing"]
+    assert why == "in part: it was changed while it was read"
+    read_backup(file, into, report=quiet)
+    [member] = [one for one in manifest.members if one.name == "groups/main/growing"]
+    assert LARGE <= member.size < growing.stat().st_size
+
+
+def test_a_file_that_shrinks_while_it_is_read_does_not_spoil_the_backup(
+    source: Source, file: Path, into: Path
+) -> None:
+    shrinking = source.home / "groups/main/shrinking"
+    shrinking.write_bytes(b"x" * LARGE)
+    begun = 2 * source.database.stat().st_size + LARGE // 2
+
+    def shrink(done: int, _total: int) -> None:
+        if done > begun:
+            shrinking.write_bytes(b"")
+
+    manifest = back_up(source, file, shrink)
+    assert list(manifest.left_out) == ["groups/main/shrinking"]
+    read_backup(file, into, report=quiet)
+    assert (into / "groups/main/shrinking").stat().st_size == LARGE
+
+
+def test_holes_cost_no_room_and_great_ones_are_left_out(
+    source: Source, file: Path, into: Path
+) -> None:
+    group = source.home / "groups/main"
+    with (group / "hole").open("wb") as small, (group / "abyss").open("wb") as great:
+        small.truncate(64 << 20)
+        great.truncate(1 << 40)
+    manifest = back_up(source, file)
+    assert manifest.left_out == {"groups/main/abyss": "more than 1 GiB of it were never written"}
+    read_backup(file, into, report=quiet)
+    restored = (into / "groups/main/hole").stat()
+    assert restored.st_size == 64 << 20
+    assert restored.st_blocks * 512 < 1 << 20
+
+
+def test_two_backups_to_one_file_do_not_meet(source: Source, file: Path, into: Path) -> None:
+    def another(_done: int, _total: int) -> None:
+        if file.exists():  # it is whole
+            return
+        with pytest.raises(ConflictError, match="another backup is being written"):
+            back_up(source, file)
+
+    back_up(source, file, another)
+    read_backup(file, into, report=quiet)
+    assert sorted(path.name for path in file.parent.iterdir()) == [
+        "backup.tar.gz",
+        "home",
+        "unpacked",
+    ]
+
+
+def test_what_a_killed_backup_has_left_is_no_hindrance(source: Source, file: Path) -> None:
+    file.with_name(f"{file.name}.part").write_bytes(b"half of it" * 10_000)
+    file.with_name(f"{file.name}.part.db").write_bytes(b"half of it")
+    back_up(source, file)
+    read_backup(file, source.home.parent / "unpacked", report=quiet)
+    assert not list(file.parent.glob("*.part*"))
 
 
 def test_nothing_lies_beside_a_finished_backup(source: Source, file: Path) -> None:
@@ -207,6 +247,9 @@ def test_what_is_no_file_or_leads_away_is_left_out_and_named(
     (group / "away").symlink_to("/etc/hostname")
     (group / "up").symlink_to("../../hallporter.toml")
     (group / "neighbour").symlink_to("../global/CLAUDE.md")
+    (group / "bin" / "back").symlink_to("..")
+    (group / "round").symlink_to("bin/back/../global")  # reads as if it stayed
+    (group / "circle").symlink_to("circle")
     (group / "folder").symlink_to("bin")
     os.mkfifo(group / "pipe")
     manifest = back_up(source, file)
@@ -215,8 +258,11 @@ def test_what_is_no_file_or_leads_away_is_left_out_and_named(
         "groups/main/up",
         "groups/main/neighbour",
         "groups/main/pipe",
+        "groups/main/round",
+        "groups/main/circle",
     }
     read_backup(file, into, report=quiet)
+    assert (into / "groups/main/bin/back").readlink() == Path("..")
     assert (into / "groups/main/folder").readlink() == Path("bin")
 
 
@@ -228,7 +274,7 @@ def test_no_depth_of_folders_holds_a_backup_or_a_restore_up(source: Source, file
     assert why == "more than 100 folders deep"
     into = source.home / "run" / "restoring"
     read_backup(file, into, report=quiet)
-    aside = put_in_place(into, source.home, database=source.database, stamp="now").home
+    aside = placed(into, source).home
     assert aside is not None
     assert (source.home / "groups/main/CLAUDE.md").read_text() == "remember the milk"
     remove(aside / "groups")  # pytest could not
@@ -326,251 +372,50 @@ def test_a_disk_without_room_leaves_no_file(source: Source, file: Path) -> None:
     assert [path.name for path in file.parent.iterdir()] == ["home"]
 
 
-# --- reading --------------------------------------------------------------------------------------
+def test_a_full_disk_is_not_laid_on_the_database(source: Source, file: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 10, before[1]))
+    try:
+        with pytest.raises(UnavailableError, match=rf"the backup {file} could not be written"):
+            back_up(source, file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [path.name for path in file.parent.iterdir()] == ["home"]
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
-def test_a_truncated_file_is_refused_and_nothing_is_left(
-    source: Source, file: Path, into: Path, share: float
-) -> None:
-    back_up(source, file)
-    data = file.read_bytes()
-    file.write_bytes(data[: int(len(data) * share)])
-    with pytest.raises(CorruptInputError):
-        read_backup(file, into, report=quiet)
-    assert not into.exists()
+AS_ANOTHER = """
+    import json, os, sys
+    from pathlib import Path
+    from hallporter.stores.backup import Source, write_backup
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(1000)
+        os.setuid(1000)
+    file, home = Path(sys.argv[1]), Path(sys.argv[2])
+    source = Source(home=home, database=home / "hallporter.db")
+    told = write_backup(file, source, version="9", made_at="then", report=lambda *_: None)
+    print(json.dumps(told.left_out))
+"""
 
 
-@pytest.mark.parametrize("place", [0.02, 0.3, 0.6, 0.9])
-def test_a_file_with_a_wrong_byte_is_refused(
-    source: Source, file: Path, into: Path, place: float
-) -> None:
-    back_up(source, file)
-    data = bytearray(file.read_bytes())
-    data[int(len(data) * place)] ^= 0x55
-    file.write_bytes(data)
-    with pytest.raises(CorruptInputError):
-        read_backup(file, into, report=quiet)
-    assert not into.exists()
-
-
-def test_a_file_that_is_no_backup_is_refused(file: Path, into: Path) -> None:
-    file.write_text("hello")
-    with pytest.raises(CorruptInputError, match="not a whole backup"):
-        read_backup(file, into, report=quiet)
-    with pytest.raises(UnavailableError, match="there is no file"):
-        read_backup(file.with_name("nothing"), into, report=quiet)
-
-
-def changed(
-    file: Path, change: Callable[[tarfile.TarInfo, bytes], tuple[tarfile.TarInfo, bytes] | None]
-) -> None:
-    """The same archive with its members changed, as someone with bad intentions would."""
-    members = []
-    with tarfile.open(file) as tar:
-        for info in tar:
-            content = tar.extractfile(info) if info.isreg() else None
-            members.append((info, content.read() if content else b""))
-    with gzip.open(file, "wb") as raw, tarfile.open(fileobj=raw, mode="w|") as tar:
-        for info, words in members:
-            if (new := change(info, words)) is not None:
-                new[0].size = len(new[1])
-                tar.addfile(new[0], io.BytesIO(new[1]))
-
-
-def renamed(name: str) -> Callable[[tarfile.TarInfo, bytes], tuple[tarfile.TarInfo, bytes]]:
-    def change(info: tarfile.TarInfo, words: bytes) -> tuple[tarfile.TarInfo, bytes]:
-        if info.name == "groups/main/CLAUDE.md":
-            info.name = name
-        return info, words
-
-    return change
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "../outside",
-        "/etc/cron.d/x",
-        "groups/../../outside",
-        "groups/../run/admin-token",
-        "run/admin-token",
-        "groups/main/link",  # a file in the place of another member
-        "groups//x",
-    ],
-)
-def test_a_member_that_would_leave_its_place_is_refused(
-    source: Source, file: Path, into: Path, name: str
-) -> None:
-    back_up(source, file)
-    changed(file, renamed(name))
-    with pytest.raises((CorruptInputError, UnavailableError)):
-        read_backup(file, into, report=quiet)
-    assert not into.exists()
-    assert not (into.parent / "outside").exists()
-
-
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE])
-def test_links_that_lead_away_and_devices_are_refused(
-    source: Source, file: Path, into: Path, kind: bytes
-) -> None:
-    back_up(source, file)
-
-    def change(info: tarfile.TarInfo, words: bytes) -> tuple[tarfile.TarInfo, bytes]:
-        if info.name == "groups/main/link":
-            info.type, info.linkname = kind, "/etc/passwd"
-        return info, words
-
-    changed(file, change)
-    with pytest.raises(CorruptInputError):
-        read_backup(file, into, report=quiet)
-    assert not into.exists()
-
-
-def test_words_that_were_changed_are_noticed_by_their_sum(
-    source: Source, file: Path, into: Path
-) -> None:
-    back_up(source, file)
-
-    def change(info: tarfile.TarInfo, words: bytes) -> tuple[tarfile.TarInfo, bytes]:
-        return info, words.replace(b"milk", b"wine")
-
-    changed(file, change)
-    with pytest.raises(CorruptInputError, match=r"groups/main/CLAUDE\.md is not as it was"):
-        read_backup(file, into, report=quiet)
-
-
-def test_a_backup_without_its_manifest_is_refused(source: Source, file: Path, into: Path) -> None:
-    back_up(source, file)
-    changed(file, lambda info, words: None if info.name == "manifest.json" else (info, words))
-    with pytest.raises(CorruptInputError, match="without a manifest"):
-        read_backup(file, into, report=quiet)
-
-
-@pytest.mark.parametrize(
-    ("fields", "why"),
-    [
-        ({"schema": 99}, "install that one"),
-        ({"rows": {"messages": 1}}, "does not hold what the manifest says"),
-        ({"format": 2}, "use the version that wrote it"),
-    ],
-)
-def test_a_manifest_that_does_not_fit_is_refused(
-    source: Source, file: Path, into: Path, fields: dict[str, object], why: str
-) -> None:
-    manifest = back_up(source, file)
-    words = encode_manifest(replace(manifest, **fields))  # type: ignore[arg-type]
-    changed(file, lambda info, old: (info, words if info.name == "manifest.json" else old))
-    with pytest.raises(CorruptInputError, match=why):
-        read_backup(file, into, report=quiet)
-
-
-def test_a_backup_of_another_build_is_refused_before_anything_is_moved(
-    source: Source, file: Path, into: Path
-) -> None:
-    with contextlib.closing(sqlite3.connect(source.database)) as store, store:
-        store.execute("UPDATE schema_version SET sha256 = 'other' WHERE number = 2")
-    back_up(source, file)
-    with pytest.raises(StoreRefusedError, match="another form") as refused:
-        read_backup(file, into, report=quiet)
-    assert "written by Hallporter 9.9.9" in refused.value.message
-    assert "Use the build that made it" in refused.value.message
-    assert not into.exists()
-
-
-def test_a_manifest_that_cannot_be_read_is_refused() -> None:
-    for words in (b"", b"[]", b"{}", b'{"format": 1}', b'{"format": 1, "members": [{}]}'):
-        with pytest.raises(CorruptInputError):
-            decode_manifest(words)
-
-
-@pytest.mark.parametrize(
-    ("name", "target", "expected"),
-    [
-        ("groups/a/x", "y", True),
-        ("groups/a/b/x", "../y", True),
-        ("groups/a/x", "../b/y", False),
-        ("groups/a/x", "/groups/a/y", False),
-        ("data/sessions/a/x", "y/../z", True),
-        ("hallporter.toml", "x", False),
-        ("groups/a/x", "", False),
-    ],
-)
-def test_a_link_stays_in_its_group(name: str, target: str, expected: bool) -> None:
-    assert stays_inside(name, target) is expected
-    assert is_ours(name)
-
-
-# --- putting it in place --------------------------------------------------------------------------
-
-
-def test_an_empty_home_is_one_without_files(source: Source, tmp_path: Path) -> None:
-    empty = tmp_path / "empty"
-    (empty / "groups" / "global").mkdir(parents=True)
-    (empty / "run").mkdir()
-    (empty / "run" / "lock").touch()
-    assert occupants(empty) == []
-    refuse_occupied(empty, empty / "hallporter.db")
-    with pytest.raises(ConflictError, match=r"hallporter\.db"):
-        refuse_occupied(source.home, source.database)
-    (tmp_path / "elsewhere.db").touch()
-    with pytest.raises(ConflictError, match="elsewhere"):
-        refuse_occupied(empty, tmp_path / "elsewhere.db")
-
-
-def test_what_was_there_is_moved_aside_whole(source: Source, file: Path) -> None:
-    back_up(source, file)
-    into = source.home / "run" / "restoring"
-    read_backup(file, into, report=quiet)
-    (source.home / "groups/main/CLAUDE.md").write_text("newer")
-    moved = put_in_place(into, source.home, database=source.database, stamp="now")
-    aside = source.home / "before-restore-now"
-    assert moved == Aside(home=aside)
-    assert (aside / "groups/main/CLAUDE.md").read_text() == "newer"
-    assert (aside / "hallporter.db").exists()
-    assert (source.home / "groups/main/CLAUDE.md").read_text() == "remember the milk"
-    assert source.database.read_bytes().startswith(b"SQLite format 3")
-    assert (source.home / "run/admin-token").exists()
-    assert not into.exists()
-
-
-def killed(database: Path) -> None:
-    """A database as a killed host leaves it: what was written last is only in its log."""
-    with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as alive:
-        alive.execute("PRAGMA journal_mode = WAL")
-        alive.execute("CREATE TABLE kept (word TEXT)")
-        alive.execute("INSERT INTO kept VALUES ('precious')")
-        copies = {end: Path(f"{database}{end}").read_bytes() for end in ("", "-wal", "-shm")}
-    for end, data in copies.items():
-        Path(f"{database}{end}").write_bytes(data)
-
-
-def test_a_database_elsewhere_is_moved_aside_with_its_log_and_can_be_opened_there(
-    source: Source, file: Path, tmp_path: Path
-) -> None:
-    back_up(source, file)
-    elsewhere = tmp_path / "disk" / "store.db"
-    elsewhere.parent.mkdir()
-    killed(elsewhere)
-    into = source.home / "run" / "restoring"
-    read_backup(file, into, report=quiet)
-    moved = put_in_place(into, source.home, database=elsewhere, stamp="now")
-    aside = tmp_path / "disk" / "before-restore-now"
-    assert moved.database == aside
-    with contextlib.closing(sqlite3.connect(aside / "store.db")) as kept:
-        assert kept.execute("SELECT word FROM kept").fetchall() == [("precious",)]
-    assert sorted(path.name for path in elsewhere.parent.iterdir()) == [aside.name, "store.db"]
-    with contextlib.closing(sqlite3.connect(elsewhere)) as restored:
-        assert restored.execute("SELECT COUNT(*) FROM messages").fetchone() == (LOAD,)
-
-
-async def test_a_database_that_someone_has_open_is_noticed(source: Source, tmp_path: Path) -> None:
-    async with open_store(source.database, FakeClock()):
-        with pytest.raises(ConflictError, match="is in use: another host"):
-            refuse_in_use(source.database)
-    refuse_in_use(source.database)
-    refuse_in_use(tmp_path / "nothing.db")
-    killed(tmp_path / "killed.db")
-    refuse_in_use(tmp_path / "killed.db")
-    (tmp_path / "no.db").write_text("no database" * 100)
-    refuse_in_use(tmp_path / "no.db")
+def test_what_may_not_be_looked_into_is_left_out_and_named() -> None:
+    """Root may look everywhere, so it becomes someone else."""
+    with tempfile.TemporaryDirectory() as name:
+        ground = Path(name)
+        source = asyncio.run(make_home(ground / "home"))
+        for path in (ground, *ground.rglob("*")):
+            os.chown(path, 1000 if os.geteuid() == 0 else -1, -1, follow_symlinks=False)
+        (source.home / "groups/main/bin").chmod(0o000)
+        (source.home / "groups/global").chmod(0o600)  # its names can be read, and nothing else
+        (source.home / "policy").chmod(0o000)
+        command = [sys.executable, "-c", textwrap.dedent(AS_ANOTHER)]
+        ran = subprocess.run(
+            [*command, str(ground / "b.tar.gz"), str(source.home)],
+            check=True,
+            stdout=subprocess.PIPE,
+            timeout=30,
+        )
+        assert json.loads(ran.stdout) == dict.fromkeys(
+            ("groups/main/bin", "groups/global/CLAUDE.md", "policy"), "Permission denied"
+        )
+        read_backup(ground / "b.tar.gz", ground / "unpacked", report=quiet)

@@ -11,10 +11,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import httpx
 import pytest
 
 from hallporter.clock import SystemClock
 from hallporter.stores import migrations
+from hallporter.stores.backup import Source, write_backup
 from hallporter.stores.sqlite import open_store
 from tests.cli.command import COMMAND, hallporter
 from tests.journeys.host import Host, running, settings
@@ -65,6 +67,40 @@ async def test_a_bad_file_changes_nothing(tmp_path: Path) -> None:
         assert refused.err.count("\n") == 1, refused.err
     assert not (home / "hallporter.db").exists()
     assert not (home / "run" / "restoring").exists()
+
+
+async def test_settings_that_have_the_database_in_a_folder_s_place_change_nothing(
+    tmp_path: Path,
+) -> None:
+    home, other, file = tmp_path / "home", tmp_path / "other", tmp_path / "b.tar.gz"
+    assert (await hallporter(home, "status")).code == 0
+    settings(home, '[store]\nurl = "sqlite:///groups"\n')
+    source = Source(home=home, database=home / "hallporter.db")
+    write_backup(file, source, version="9", made_at="then", report=lambda *_: None)
+    refused = await hallporter(other, "restore", str(file))
+    assert (refused.code, refused.out) == (1, "")
+    assert f"have the database at {other}/groups, which is another" in refused.err
+    assert "Traceback" not in refused.err
+    assert not (other / "hallporter.toml").exists()
+    assert not (other / "run" / "restoring").exists()
+
+
+async def test_browsers_have_to_log_in_anew_after_a_restore(tmp_path: Path) -> None:
+    home, other, file = tmp_path / "home", tmp_path / "other", tmp_path / "b.tar.gz"
+    async with running(home) as host, browsing(host) as browser:
+        await browser.get((await hallporter(home, "link")).out.strip())
+        kept = dict(browser.cookies)
+        assert (await browser.get("/")).status_code == 200
+        assert (await hallporter(home, "backup", str(file))).code == 0
+    restored = await hallporter(other, "restore", str(file))
+    assert "Browsers have to log in anew." in restored.out
+    async with running(other) as host, browsing(host) as browser:
+        browser.cookies.update(kept)
+        assert (await browser.get("/")).status_code == 401
+
+
+def browsing(host: Host) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=host.url, trust_env=False)
 
 
 async def test_a_database_elsewhere_is_taken_along_and_put_back_there(tmp_path: Path) -> None:

@@ -29,7 +29,8 @@ def backup(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write everything of the home into one file. It works while the host runs, too."""
+    """Write the home into one file. Chats, groups' files, settings and keys are in it; logs, and
+    what lies in run/ and data/ipc/, are not. It works while the host runs, too."""
     from hallporter.clock import SystemClock
     from hallporter.home import open_home
     from hallporter.settings import environment, load
@@ -67,39 +68,42 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Put a backup into an empty home; no host may run there."""
-    import shutil
-
     from hallporter.clock import SystemClock
     from hallporter.home import hold, open_home
+    from hallporter.removal import remove
     from hallporter.settings import environment, load
     from hallporter.stores.restore import (
+        place_of,
         put_in_place,
-        read_backup,
         refuse_in_use,
         refuse_occupied,
     )
+    from hallporter.stores.unpacking import read_backup
 
     home = open_home(shell_of(context).home)
     now = SystemClock().now()
     with hold(home, url="", started=now):
         if not force:
             refuse_occupied(home.path, home.database)
-        unpacked = home.run_dir / "restoring"
-        shutil.rmtree(unpacked, ignore_errors=True)
+        unpacked = home.restoring_dir
         with progress("restore") as report:
             manifest = read_backup(file, unpacked, report=report)
         try:
             wanted = load(unpacked, environment()).settings.store.path
-            inside = wanted.is_relative_to(unpacked)
-            database = home.path / wanted.relative_to(unpacked) if inside else wanted
+            database = place_of(wanted, unpacked=unpacked, home=home.path)
             if not force:
                 refuse_occupied(home.path, database)
             refuse_in_use(database)
         except BaseException:
-            shutil.rmtree(unpacked)
+            remove(unpacked)
             raise
-        stamp = now.strftime("%Y%m%dT%H%M%SZ")
-        aside = put_in_place(unpacked, home.path, database=database, stamp=stamp)
+        aside = put_in_place(
+            unpacked,
+            home.path,
+            database=database,
+            stamp=now.strftime("%Y%m%dT%H%M%SZ"),
+            journal=home.restore_journal,
+        )
     open_home(home.path)
     if as_json:
         moved = {
@@ -110,6 +114,7 @@ def restore(
         return
     screen.show(f"{home.path} holds the backup of {screen.moment(manifest.made_at)} now:")
     screen.show(f"{_summary(manifest)}.")
+    screen.show("Browsers have to log in anew.")
     if aside.home is not None:
         screen.show(f"What was there before is in {aside.home}.")
     if aside.database is not None:

@@ -3,44 +3,41 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
-import hashlib
+import fcntl
 import os
 import sqlite3
 import stat
 import tarfile
-import tempfile
 import zlib
-from dataclasses import dataclass, field
-from io import BytesIO
-from typing import IO, TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from hallporter.domain.errors import InvalidRequestError, UnavailableError
+from hallporter.domain.errors import ConflictError, InvalidRequestError, UnavailableError
 from hallporter.stores.manifest import (
-    ASIDE,
     DATABASE,
-    DEEPEST,
     FILES,
     MANIFEST,
     TREES,
     Manifest,
-    Member,
     encode_manifest,
-    stays_inside,
 )
+from hallporter.stores.packing import Packing, Progress, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+COMPANIONS = ("-wal", "-shm", "-journal")  # of a database that was not closed
 _PRIVATE_FILE = 0o600
-_CHUNK = 1 << 20  # bytes
-_IN_MEMORY = 8 << 20  # bytes of one file, before it is spooled to the disk
 _PAGES = 1000  # of the database between two reports
-_COMPRESSION = 5
 _BUSY_TIMEOUT = 30.0  # seconds
-# Neither a link in the place of a file nor a pipe may hold the reader up.
-_HOW = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+# What SQLite says when the copy cannot be written; what it reads from is well.
+_NOT_WRITTEN = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR_WRITE,
+    sqlite3.SQLITE_IOERR_FSYNC,
+    sqlite3.SQLITE_IOERR_TRUNCATE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,37 +69,26 @@ def write_backup(
             f"{file} is there and is no backup: name another file, or say --force to overwrite it"
         )
     part = file.with_name(f"{file.name}.part")
-    snapshot = file.with_name(f"{file.name}.part.db")
     try:
-        with contextlib.ExitStack() as cleaning:
-            for path in (part, snapshot):
-                cleaning.callback(path.unlink, missing_ok=True)
-            progress = _Progress(report, total=_estimate(source))
-            _take_snapshot(source.database, snapshot, progress)
-            schema, rows = examine(snapshot)
-            packing = _Packing(part, spool=file.parent, progress=progress)
-            with packing.opened():
-                packing.add_file(DATABASE, snapshot.name, _folder(snapshot.parent, cleaning))
-                _add_home(packing, source.home)
-                manifest = Manifest(
-                    version=version,
-                    made_at=made_at,
-                    schema=schema,
-                    rows=rows,
-                    members=tuple(packing.members),
-                    left_out=packing.left_out,
-                )
-                packing.add_words(MANIFEST, encode_manifest(manifest))
+        with _claimed(part) as number:
+            manifest, progress = _write(
+                number, part, source, version=version, made_at=made_at, report=report
+            )
             part.replace(file)
             _sync(file.parent)
             progress.finish()
     except OSError as error:
-        message = f"the backup {file} could not be written: {error.strerror or error}"
-        raise UnavailableError(message) from error
+        raise _unwritten(file, error.strerror or str(error)) from error
     except sqlite3.Error as error:
+        if error.sqlite_errorcode in _NOT_WRITTEN:
+            raise _unwritten(file, str(error)) from error
         message = f"the database {source.database} could not be read: {error}"
         raise UnavailableError(message) from error
     return manifest
+
+
+def _unwritten(file: Path, why: str) -> UnavailableError:
+    return UnavailableError(f"the backup {file} could not be written: {why}")
 
 
 def examine(database: Path) -> tuple[int, Mapping[str, int]]:
@@ -125,6 +111,73 @@ def examine(database: Path) -> tuple[int, Mapping[str, int]]:
             for table in tables
         }
     return schema, rows
+
+
+@contextlib.contextmanager
+def _claimed(part: Path) -> Iterator[int]:
+    """The unfinished file, ours alone; it goes unless it was renamed. What a killed backup has left
+    is taken over: its lock went with it."""
+    while True:
+        number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, _PRIVATE_FILE)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(number)
+            message = (
+                f"another backup is being written to {part}: wait for it, or name another file"
+            )
+            raise ConflictError(message) from error
+        if _is_still(part, number):
+            break
+        os.close(number)  # renamed by another backup, that has just become whole
+    try:
+        os.fchmod(number, _PRIVATE_FILE)
+        os.ftruncate(number, 0)
+        yield number
+    finally:
+        if _is_still(part, number):
+            part.unlink()
+        os.close(number)
+
+
+def _is_still(part: Path, number: int) -> bool:
+    try:
+        return os.path.samestat(part.lstat(), os.fstat(number))
+    except FileNotFoundError:
+        return False
+
+
+def _write(
+    number: int,
+    part: Path,
+    source: Source,
+    *,
+    version: str,
+    made_at: str,
+    report: Callable[[int, int], None],
+) -> tuple[Manifest, Progress]:
+    progress = Progress(report, total=_estimate(source))
+    packing = Packing(progress)
+    with contextlib.ExitStack() as cleaning:
+        # Gone before the name of `part` is free for the next one, who makes it anew.
+        snapshot = part.with_name(f"{part.name}.db")
+        cleaning.callback(snapshot.unlink, missing_ok=True)
+        _take_snapshot(source.database, snapshot, progress)
+        schema, rows = examine(snapshot)
+        with packing.opened(number):
+            packing.add_file(DATABASE, snapshot.name, _folder(snapshot.parent, cleaning))
+            _add_home(packing, source)
+            packing.add_links()
+            manifest = Manifest(
+                version=version,
+                made_at=made_at,
+                schema=schema,
+                rows=rows,
+                members=tuple(packing.members),
+                left_out=packing.left_out,
+            )
+            packing.add_words(MANIFEST, encode_manifest(manifest))
+    return manifest, progress
 
 
 def _check_place(file: Path, source: Source) -> None:
@@ -153,34 +206,21 @@ def _is_replaceable(file: Path) -> bool:
     return first is not None and first.name == DATABASE
 
 
-class _Progress:
-    def __init__(self, report: Callable[[int, int], None], *, total: int) -> None:
-        self._report = report
-        self._total = total
-        self._done = 0
-
-    def add(self, size: int) -> None:
-        self._done += size
-        # Files grow while they are read: the estimate must not be passed.
-        self._total = max(self._total, self._done)
-        self._report(self._done, self._total)
-
-    def finish(self) -> None:
-        self._report(self._total, self._total)
-
-
 def _estimate(source: Source) -> int:
     # The database is gone through twice: taken, then packed.
     size = 2 * source.database.stat().st_size
-    for _, top in _trees(source.home):
-        for _, _, files, here in _walk(top):
-            for name in files:
-                with contextlib.suppress(OSError):
-                    size += os.stat(name, dir_fd=here, follow_symlinks=False).st_size
+    for tree, top in _trees(source.home):
+        for found in walk(tree, top, _overlook):
+            if stat.S_ISREG(found.status.st_mode):
+                size += found.status.st_size
     return size
 
 
-def _take_snapshot(database: Path, snapshot: Path, progress: _Progress) -> None:
+def _overlook(_name: str, _why: str) -> None:
+    """It is told when the file's turn comes."""
+
+
+def _take_snapshot(database: Path, snapshot: Path, progress: Progress) -> None:
     """One moment of the database, however much is written meanwhile."""
     snapshot.unlink(missing_ok=True)
     snapshot.touch(mode=_PRIVATE_FILE)  # SQLite would let everyone read it
@@ -204,90 +244,18 @@ def _take_snapshot(database: Path, snapshot: Path, progress: _Progress) -> None:
         writing.execute("PRAGMA journal_mode = DELETE")  # one file, and nothing beside it
 
 
-@dataclass(slots=True)
-class _Packing:
-    """The archive while it is written."""
-
-    part: Path
-    spool: Path
-    progress: _Progress
-    members: list[Member] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)
-    _tar: tarfile.TarFile | None = None
-
-    @contextlib.contextmanager
-    def opened(self) -> Iterator[None]:
-        number = os.open(
-            self.part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, _PRIVATE_FILE
-        )
-        with os.fdopen(number, "wb") as raw:
-            with (
-                gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=_COMPRESSION) as squeezed,
-                tarfile.open(fileobj=squeezed, mode="w|", format=tarfile.PAX_FORMAT) as self._tar,
-            ):
-                yield
-            raw.flush()
-            os.fsync(raw.fileno())
-
-    def add_folder(self, name: str, found: os.stat_result) -> None:
-        self._put(_info(name, found, tarfile.DIRTYPE))
-
-    def add_link(self, name: str, target: str, found: os.stat_result) -> None:
-        if not stays_inside(name, target):
-            self.left_out[name] = "a link that leads out of its folder"
-            return
-        info = _info(name, found, tarfile.SYMTYPE)
-        info.linkname = target
-        self._put(info)
-
-    def add_file(self, name: str, entry: str, folder: int) -> None:
-        """A file as it is now; one that is written meanwhile is taken up to its present end."""
-        try:
-            number = os.open(entry, _HOW, dir_fd=folder)
-        except FileNotFoundError:
-            return  # gone since its folder was read
-        except OSError as error:
-            self.left_out[name] = str(error.strerror)
-            return
-        with os.fdopen(number, "rb") as reading:
-            found = os.fstat(reading.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                self.left_out[name] = "neither a file nor a folder"
-                return
-            # Copied first: the archive wants to know the size before the first byte.
-            with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(self.spool)) as copy:
-                self._add(_info(name, found, tarfile.REGTYPE), reading, copy)
-
-    def add_words(self, name: str, words: bytes) -> None:
-        info = tarfile.TarInfo(name)
-        info.size = len(words)
-        info.mode = _PRIVATE_FILE
-        self._put(info, BytesIO(words))
-
-    def _add(self, info: tarfile.TarInfo, reading: IO[bytes], copy: IO[bytes]) -> None:
-        known = hashlib.sha256()
-        while data := reading.read(_CHUNK):
-            known.update(data)
-            copy.write(data)
-            info.size += len(data)
-        copy.seek(0)
-        self._put(info, copy)
-        self.progress.add(info.size)
-        self.members.append(Member(name=info.name, size=info.size, sha256=known.hexdigest()))
-
-    def _put(self, info: tarfile.TarInfo, content: IO[bytes] | None = None) -> None:
-        if self._tar is None:
-            raise UnavailableError("the archive is not open")
-        self._tar.addfile(info, content)
-
-
-def _add_home(packing: _Packing, home: Path) -> None:
+def _add_home(packing: Packing, source: Source) -> None:
     with contextlib.ExitStack() as closing:
-        here = _folder(home, closing)
+        here = _folder(source.home, closing)
         for name in FILES:
             packing.add_file(name, name, here)
-    for tree, top in _trees(home):
-        _add_tree(packing, tree, top)
+    # It may lie in one of the trees; there it is in the middle of something.
+    database = source.database.resolve()
+    apart = {f"{database}{end}" for end in ("", *COMPANIONS)}
+    for tree, top in _trees(source.home):
+        for found in walk(tree, top, packing.miss):
+            if f"{top}{found.name.removeprefix(tree)}" not in apart:
+                packing.add(found)
 
 
 def _trees(home: Path) -> Iterator[tuple[str, Path]]:
@@ -296,44 +264,6 @@ def _trees(home: Path) -> Iterator[tuple[str, Path]]:
         top = (home / tree).resolve()
         if top.is_dir():
             yield tree, top
-
-
-def _add_tree(packing: _Packing, tree: str, top: Path) -> None:
-    for where, folders, files, here in _walk(top):
-        place = f"{tree}{where}"
-        packing.add_folder(place, os.fstat(here))
-        for entry in sorted((*folders, *files)):
-            name = f"{place}/{entry}"
-            try:
-                found = os.stat(entry, dir_fd=here, follow_symlinks=False)
-                target = os.readlink(entry, dir_fd=here) if stat.S_ISLNK(found.st_mode) else None
-            except FileNotFoundError:
-                continue
-            if target is not None:
-                packing.add_link(name, target, found)
-            elif not stat.S_ISDIR(found.st_mode):
-                packing.add_file(name, entry, here)
-            elif where.count("/") == DEEPEST:
-                packing.left_out[name] = f"more than {DEEPEST} folders deep"
-
-
-def _walk(top: Path) -> Iterator[tuple[str, list[str], list[str], int]]:
-    """Through open folders and never along links, and not for ever deeper: agents write here."""
-    for path, folders, files, here in os.fwalk(top, follow_symlinks=False):
-        where = path.removeprefix(str(top))
-        if not where:
-            folders[:] = [name for name in folders if not name.startswith(ASIDE)]
-        yield where, list(folders), files, here
-        if where.count("/") >= DEEPEST:
-            folders.clear()
-
-
-def _info(name: str, found: os.stat_result, kind: bytes) -> tarfile.TarInfo:
-    info = tarfile.TarInfo(name)
-    info.type = kind
-    info.mode = stat.S_IMODE(found.st_mode) & 0o777
-    info.mtime = int(found.st_mtime)
-    return info
 
 
 def _folder(path: Path, closing: contextlib.ExitStack) -> int:
