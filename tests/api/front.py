@@ -240,6 +240,7 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
         )
         status = Status(
             store=store,
+            check_store=store.check,
             engine=engine,
             channels=[web],
             agents=residents,

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from hallporter.domain.errors import DiskError
 from hallporter.domain.happening import Lagged
 from hallporter.domain.ids import ChatId
 from hallporter.ports import Signals
@@ -195,6 +196,18 @@ async def test_a_store_that_is_away_is_not_ready(front: Front) -> None:
         assert (await stranger.get("/healthz")).status_code == 200
     assert answer.status_code == 503
     assert "store" in answer.json()["message"]
+
+
+async def test_a_store_that_takes_no_writes_is_not_ready(front: Front) -> None:
+    async def full() -> None:
+        raise DiskError("the database did not take the write: the disk is full")
+
+    front.desk.status._check_store = full
+    async with front.client("") as stranger:
+        answer = await stranger.get("/readyz")
+    assert answer.status_code == 503
+    reason = "store: the database did not take the write: the disk is full"
+    assert reason in answer.json()["reasons"]
 
 
 async def test_status_tells_what_runs_waits_and_failed(front: Front) -> None:

@@ -242,11 +242,15 @@ async def test_a_full_disk_refuses_the_write_keeps_nothing_of_it_and_works_again
                     await store.write(too_much)
             texts = [m.text for m in await store.read(lambda tx: tx.messages.page(CHAT, 0, 10))]
             assert texts == ["before"]
+            for _ in range(2):
+                with pytest.raises(DiskError, match="the disk is full"):
+                    await store.check()
         finally:
             shelf.free()
 
         assert await store.write(lambda tx: say(tx, "y" * 400_000)) == 2
         assert ran == []
+        await store.check()
 
     async with open_store(shelf.path / "hallporter.db", FakeClock()) as store:
         page = await store.read(lambda tx: tx.messages.page(CHAT, 0, 10))

@@ -34,6 +34,7 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 _READERS = 3
+_ROOM = 200_000  # bytes that there must be for a disk to count as mended
 _MAX_BATCH = 256  # closures in one commit: bounds how long the first of them waits
 _BUSY_TIMEOUT = 5.0  # seconds: another process (a backup, a look with the shell) holds the file
 
@@ -86,6 +87,7 @@ class SqliteStore:
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="store-reader")
         self._reading: list[sqlite3.Connection] = []
         self._is_closed = False
+        self._lacks_room = False  # a write has failed for the disk's sake
         self._writing = threading.Lock()  # held during a commit, and while the files are scrubbed
 
     async def write(self, fn: Callable[[SqlTx], T]) -> T:
@@ -101,6 +103,14 @@ class SqliteStore:
         if self._is_closed:
             raise StoreUnavailableError("the store is closed")
         return await self._loop.run_in_executor(self._readers, self._read_one, fn)
+
+    async def check(self) -> None:
+        """Raises `StoreUnavailableError` when it cannot be read, or when a write has failed for
+        want of room and another would now. Asking costs no write, unless there is trouble."""
+        await self.read(lambda tx: tx.groups.main())
+        if self._lacks_room:
+            await self.write(_take_room)
+            self._lacks_room = False
 
     async def scrub(self) -> bool:
         """Rewrites the whole file; writes wait meanwhile, reads go on."""
@@ -160,6 +170,8 @@ class SqliteStore:
                     batch.append(more)
                 with self._writing:
                     results = _commit(self._connection, batch)
+                if any(isinstance(result.error, DiskError) for result in results):
+                    self._lacks_room = True
                 # The loop is gone when the process is being torn down: nobody waits any more.
                 with contextlib.suppress(RuntimeError):
                     self._loop.call_soon_threadsafe(_resolve, results)
@@ -167,6 +179,12 @@ class SqliteStore:
                     break
         finally:
             self._connection.close()
+
+
+def _take_room(tx: SqlTx) -> None:
+    """As much as a long message would need, and back again."""
+    (row,) = tx.run("room_take", filler="0" * _ROOM)
+    tx.run("room_give_back", number=row["number"])
 
 
 def _commit(connection: sqlite3.Connection, batch: Sequence[_Job]) -> Sequence[_Result]:

@@ -27,6 +27,7 @@ class SqlTx:
     """`books.Tx`: the books share one way to run a named statement."""
 
     def __init__(self, run: Run) -> None:
+        self.run = run
         self.chats = SqlChats(run)
         self.messages = SqlMessages(run)
         self.turns = SqlTurns(run)

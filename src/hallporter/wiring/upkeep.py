@@ -74,6 +74,7 @@ async def keep_up(ground: Ground, staff: Staff) -> Upkeep:
         notices=notices,
         status=Status(
             store=store,
+            check_store=store.check,
             engine=staff.engine,
             channels=ground.channels,
             agents=staff.agents,

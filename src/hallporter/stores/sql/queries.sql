@@ -437,6 +437,12 @@ DELETE FROM begun_forgettings WHERE chat = :chat;
 -- name: scrub_owe
 INSERT INTO owed_scrubs (at) VALUES (:at);
 
+-- name: room_take
+INSERT INTO owed_scrubs (at) VALUES (:filler) RETURNING number;
+
+-- name: room_give_back
+DELETE FROM owed_scrubs WHERE number = :number;
+
 -- name: scrub_owed
 SELECT MAX(number) AS number FROM owed_scrubs;
 
