@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -49,17 +50,22 @@ FIELDS = (
 )
 
 
-def sound(dice: random.Random) -> dict[str, Any]:
+def treasure_of(folder: str) -> str:
+    return f"task-of-{folder}"
+
+
+def sound(dice: random.Random, asker: str) -> dict[str, Any]:
     """A request that could be carried out, if its asker were who it claims to be."""
-    victim = dice.choice((MAIN, WORK))
+    victim = dice.choice((MAIN, WORK, *(one for one in ATTACKERS if one != asker)))
+    words = f"boo of {asker}!"
     target = dice.choice(("targetJid", "target_group_jid", "target_jid", "chatJid"))
     match dice.randrange(5):
         case 0:
-            return {"type": "message", "text": "boo", target: chat_of(victim)}
+            return {"type": "message", "text": words, target: chat_of(victim)}
         case 1:
             return {
                 "type": "schedule_task",
-                "prompt": "boo",
+                "prompt": words,
                 "schedule_type": "interval",
                 "schedule_value": "1000",
                 target: chat_of(victim),
@@ -67,15 +73,17 @@ def sound(dice: random.Random) -> dict[str, Any]:
             }
         case 2:
             kind = dice.choice(KINDS[2:7])
-            return {"type": kind, "taskId": TREASURE, "groupFolder": victim, "prompt": "boo"}
+            whose = dice.choice((victim, asker))
+            fields = {"taskId": treasure_of(victim), "groupFolder": whose, "prompt": words}
+            return {"type": kind, **fields}
         case 3:
             return {"type": "register_group", "jid": "fake:x", "name": "X", "folder": "x"}
         case _:
             return {"type": "refresh_groups", "groupFolder": MAIN}
 
 
-def content(dice: random.Random) -> bytes:
-    request = sound(dice)
+def content(dice: random.Random, asker: str) -> bytes:
+    request = sound(dice, asker)
     for _ in range(dice.choice((0, 0, 1, 3))):
         request[dice.choice(FIELDS)] = dice.choice(VALUES)
     if dice.random() < 0.1:
@@ -111,7 +119,7 @@ def name(dice: random.Random, number: int) -> bytes:
 
 
 def leave(dice: random.Random, box: Path, name: bytes, elsewhere: Path) -> None:
-    """Mostly a file, sometimes something else."""
+    """Mostly a file, sometimes something else, in a box of its asker's."""
     aside = box / ".aside"
     match dice.randrange(25):
         case 0:
@@ -126,7 +134,7 @@ def leave(dice: random.Random, box: Path, name: bytes, elsewhere: Path) -> None:
             with aside.open("wb") as file:
                 file.truncate(1 << 21)
         case _:
-            aside.write_bytes(content(dice))
+            aside.write_bytes(content(dice, box.parent.name))
     aside.rename(box / os.fsdecode(name))
 
 
@@ -165,6 +173,22 @@ async def state(post: Post) -> object:
     return tasks, ticks, groups, said
 
 
+async def judge_attackers(post: Post) -> None:
+    """What they ask for happens to themselves, and each keeps its treasure."""
+    tasks = await post.all_tasks()
+    treasures = {task.id: task for task in tasks if task.prompt == "water the plants"}
+    assert set(treasures) == set(map(treasure_of, (WORK, *ATTACKERS)))
+    for task in treasures.values():
+        assert task.status == "active"
+        assert not await post.tasks.ticks(task.id, 10)
+    made = [task for task in tasks if task.id not in treasures]
+    assert [task for task in made if task.created_by != task.folder] == []
+    for folder in ATTACKERS:
+        words = [*await post.said(chat_of(folder)), *(t.prompt for t in made if t.folder == folder)]
+        askers = {found for text in words for found in re.findall(r"boo of (\w+)!", text)}
+        assert askers <= {folder}
+
+
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Path:
     place = tmp_path / "elsewhere"
@@ -182,7 +206,8 @@ async def test_ten_thousand_files_cross_no_group_and_each_has_its_end(
     dice = random.Random(seed)
     total = 0
     async with open_post(tmp_path, groups=(WORK, *ATTACKERS)) as post:
-        await post.task(TREASURE, WORK)
+        for folder in (WORK, *ATTACKERS):
+            await post.task(treasure_of(folder), folder)
         before = await state(post)
         for _ in range(ROUNDS):
             asked = []
@@ -195,6 +220,7 @@ async def test_ten_thousand_files_cross_no_group_and_each_has_its_end(
             await quiet(post)
             judge_files(post, asked)
             assert await state(post) == before
+        await judge_attackers(post)
         assert total >= 10_000
         # The host is still there for those who know how to ask.
         told = await post.answer(WORK, {"type": "message", "text": "still here"})

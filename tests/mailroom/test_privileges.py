@@ -18,6 +18,7 @@ pytestmark = pytest.mark.anyio
 TASK = "task-of-work"
 OWN_TASK = "task-of-family"
 NEW_CHAT = "fake:club"
+FOUND = "fake:found"  # what the network tells of when it is asked
 DIALECTS = ("000", "001")
 
 
@@ -58,6 +59,9 @@ def request(row: Row, dialect: str) -> dict[str, Any]:
     if target:
         fields[target[dialect]] = chat_of(row.about)
     if dialect == "000":
+        if not row.refusal and row.command not in ("message", "register_group"):
+            # There every request about tasks names the owning group.
+            fields["group_folder"] = MAIN if row.command == "refresh_groups" else row.about
         return {camel(name): value for name, value in fields.items()}
     return fields
 
@@ -97,7 +101,8 @@ async def judge_effect(post: Post, row: Row) -> None:
         case "register_group":
             assert (await post.groups.get("club")).chat == NEW_CHAT
         case "refresh_groups":
-            assert post.snapshot(MAIN, "available_groups.json")["groups"]
+            known = post.snapshot(MAIN, "available_groups.json")["groups"]
+            assert FOUND in [one["jid"] for one in known]
 
 
 OWN_CHAT = "own chat only"
@@ -223,6 +228,10 @@ COMMANDS = sorted({row.values[0].command for row in ROWS})  # type: ignore[union
 
 
 async def prepare(post: Post, row: Row) -> None:
+    async def discover() -> None:
+        await post.channel_hears(FOUND)
+
+    post.channel.discoverer = discover
     for id_, folder in ((TASK, WORK), (OWN_TASK, FAMILY)):
         await post.task(id_, folder)
         if row.command == "resume_task":

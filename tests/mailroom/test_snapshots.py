@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hallporter.agents.wording import stdin_of
 from hallporter.switchboard.groups import GroupChange
+from tests.agents.room import brief
 from tests.mailroom.post import FAMILY, MAIN, WORK, Post, chat_of, open_post, until
 
 if TYPE_CHECKING:
@@ -61,6 +64,19 @@ async def test_main_sees_all_tasks_and_others_their_own(tmp_path: Path) -> None:
         assert ids(post, WORK) == ["task-of-work"]
 
 
+async def test_main_sees_the_beginning_of_others_long_prompts_and_all_of_its_own(
+    tmp_path: Path,
+) -> None:
+    async with open_post(tmp_path) as post:
+        for folder in (MAIN, FAMILY):
+            await post.answer(folder, {**SCHEDULE, "prompt": "x" * 5000})
+        for folder in (MAIN, FAMILY):
+            await post.room.announce(await post.groups.get(folder))
+        seen = {task["groupFolder"]: task["prompt"] for task in post.snapshot(MAIN, TASKS)}
+        assert seen == {MAIN: "x" * 5000, FAMILY: "x" * 999 + "…"}
+        assert post.snapshot(FAMILY, TASKS)[0]["prompt"] == "x" * 5000
+
+
 @pytest.mark.requirement("snapshot.groups.main-sees-all")
 @pytest.mark.requirement("snapshot.groups.others-see-own")
 async def test_main_sees_all_known_chats_and_others_their_own(tmp_path: Path) -> None:
@@ -74,6 +90,25 @@ async def test_main_sees_all_known_chats_and_others_their_own(tmp_path: Path) ->
         assert not unregistered["isRegistered"]
         assert unregistered["folder"] is None
         assert jids(post.snapshot(FAMILY, GROUPS)) == {"fake:family"}
+
+
+@pytest.mark.requirement("container.stdin.is-main")
+@pytest.mark.requirement("container.stdin.groups-snapshot")
+async def test_main_is_told_so_on_stdin_with_all_groups_and_others_with_their_own(
+    tmp_path: Path,
+) -> None:
+    async with open_post(tmp_path, is_serving=False) as post:
+        told = {}
+        for folder in (MAIN, FAMILY):
+            group = await post.groups.get(folder)
+            snapshots = await post.room.announce(group)
+            given = replace(brief("hello"), group=group, snapshots=snapshots)
+            told[folder] = json.loads(stdin_of(given))
+    assert (told[MAIN]["isMain"], told[FAMILY]["isMain"]) == (True, False)
+    assert jids(json.loads(told[MAIN]["groupsSnapshot"])) == {
+        *("fake:main", "fake:family", "fake:work")
+    }
+    assert jids(json.loads(told[FAMILY]["groupsSnapshot"])) == {"fake:family"}
 
 
 async def test_who_has_scheduled_finds_it_there_when_the_result_comes(tmp_path: Path) -> None:

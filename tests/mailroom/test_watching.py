@@ -159,6 +159,10 @@ async def test_an_answer_does_not_wait_for_a_flood(tmp_path: Path) -> None:
         assert post.lying()
 
 
+def test_the_usual_pace_is_the_one_that_is_promised() -> None:
+    assert Rate() == Rate(per_second=50, burst=200)
+
+
 def test_the_pace_is_a_burst_and_then_a_rate() -> None:
     clock = FakeClock()
     pace = Pace(Rate(per_second=50, burst=200), clock)
