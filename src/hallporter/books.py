@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hallporter.domain.notice import Failing, Notice, Undelivered
     from hallporter.domain.outbox import Delivery, Outgoing, Part
     from hallporter.domain.removal import Begun, Reason, Removal
-    from hallporter.domain.task import Task, Tick
+    from hallporter.domain.task import Burden, Over, Task, Tick
     from hallporter.domain.token import Token
     from hallporter.domain.turn import Note, Turn
     from hallporter.domain.visit import Link, Session
@@ -238,6 +238,18 @@ class Tasks(Protocol):
 
     def all(self) -> Sequence[Task]: ...
     def of_folder(self, folder: Folder) -> Sequence[Task]: ...
+    def of_others(self, folder: Folder, words: int) -> Sequence[Task]:
+        """All but a folder's, with so many characters of their prompts at most."""
+        ...
+
+    def burden(self, folder: Folder, *, but: TaskId) -> Burden:
+        """Of all its tasks but one."""
+        ...
+
+    def completed(self, folder: Folder, *, but: TaskId) -> Sequence[Over]:
+        """All of them but one, oldest first."""
+        ...
+
     def due(self, now: datetime, limit: int) -> Sequence[Task]:
         """Whose next time has come, earliest first."""
         ...
@@ -256,6 +268,13 @@ class Tasks(Protocol):
 
     def tick(self, task: TaskId, due: datetime) -> Tick | None: ...
     def save_tick(self, tick: Tick) -> None: ...
+    def move_tick(self, tick: Tick, to: Tick) -> bool:
+        """Give the row of a tick to another of its task; False when that has a row already."""
+        ...
+
+    def prune_ticks(self, task: TaskId, keep: int) -> None:
+        """Only the newest stay, and those that wait or run."""
+
     def waiting_tick(self, chat: ChatId) -> Tick | None:
         """The earliest tick of a chat that is due and not taken up."""
         ...

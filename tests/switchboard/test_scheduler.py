@@ -19,7 +19,7 @@ from hallporter.domain.chat import ChatSeen
 from hallporter.domain.errors import StoreUnavailableError
 from hallporter.domain.group import Group
 from hallporter.domain.ids import ChatId, Folder
-from hallporter.domain.task import Task, Tick
+from hallporter.domain.task import MAX_TICKS, Task, Tick
 from hallporter.engine.embedded import EmbeddedEngine
 from hallporter.ports import Store
 from hallporter.stores.sqlite import SqliteStore, open_store
@@ -280,7 +280,25 @@ async def test_a_task_slower_than_its_schedule_waits_once(tower: Tower) -> None:
         tower.clock.advance(timedelta(seconds=1))
         await tower.scheduler.look()
 
-    assert await tower.states(task) == ["due", "skipped", "skipped", "skipped", "skipped"]
+    assert await tower.states(task) == ["due", "skipped", "skipped"]
+    last, first, _ = await tower.tasks.ticks(task.id, 9)
+    assert (first.due, last.due) == (START + timedelta(seconds=2), START + timedelta(seconds=5))
+    assert first.why == "earlier ticks of this task still wait"
+    assert last.why == f"{first.why}; so it was for 2 more since that of 2026-02-19 10:00:02 UTC"
+
+
+async def test_of_ticks_without_end_the_newest_are_kept(tower: Tower) -> None:
+    task = await tower.add("interval", "60000", misfire="all")
+    for _ in range(MAX_TICKS // 100 + 1):
+        tower.clock.advance(100 * MINUTE)
+        await tower.scheduler.look()
+        await tower.store.store.write(lambda tx: tx.tasks.skip_waiting(task.id, "enough"))
+
+    kept = await tower.tasks.ticks(task.id, 2 * MAX_TICKS)
+
+    # What waits is never dropped: here it was let go after the look.
+    assert len(kept) == MAX_TICKS
+    assert kept[0].due == START + (MAX_TICKS + 100) * MINUTE
 
 
 # --- the clock -----------------------------------------------------------------------------------

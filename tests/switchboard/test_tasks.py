@@ -15,8 +15,9 @@ from hallporter.domain.plan import MAX_WAITING
 from hallporter.domain.task import MAX_PROMPT, Status, Task, TickState
 from hallporter.domain.turn import Turn
 from hallporter.switchboard.groups import NewGroup
+from hallporter.switchboard.quotas import MAX_PACE, MAX_TASKS, MAX_WORDS
 from hallporter.switchboard.scheduler import Scheduler
-from hallporter.switchboard.tasks import MAX_TASKS, NewTask, TaskChange, Tasks
+from hallporter.switchboard.tasks import NewTask, TaskChange, Tasks
 from tests.fakes.clock import START
 from tests.fakes.ids import counting_id
 from tests.switchboard.house import CHAT, House, open_house
@@ -152,6 +153,50 @@ async def test_a_folder_has_so_many_tasks_and_completed_ones_make_way(office: Of
     assert len(ids) == MAX_TASKS
     assert first.id not in ids
     assert added.id in ids
+
+
+async def test_the_prompts_of_a_folder_have_so_many_characters_together(office: Office) -> None:
+    await office.house.register(ChatId("fake:work"))
+    long = "😀" * MAX_PROMPT
+    once = {"schedule_type": "once", "schedule_value": "2026-02-19T11:30"}
+    for _ in range(MAX_WORDS // MAX_PROMPT - 1):
+        await office.add(prompt=long)
+    first = await office.add(prompt=long, **once)
+    with pytest.raises(ConflictError, match="prompts of 1,048,576 characters, which is the most"):
+        await office.add(prompt="x")
+    await office.add(folder="work", prompt=long)
+
+    await office.house.store.write(
+        lambda tx: tx.tasks.save(replace(first, status=Status.COMPLETED, next_at=None))
+    )
+    small = await office.add(prompt="x")
+
+    assert first.id not in [task.id for task in await office.tasks.all("family")]
+    await office.add(prompt=long[:-1])
+    with pytest.raises(ConflictError, match="1,048,576 together"):
+        await office.tasks.update(small.id, TaskChange(prompt="xx"))
+    await office.tasks.update(small.id, TaskChange(prompt="y"))
+
+
+async def test_the_intervals_of_a_folder_come_so_often_and_no_oftener(office: Office) -> None:
+    every = {"schedule_type": "interval", "schedule_value": "1000"}
+    await office.house.register(ChatId("fake:work"))
+    made = [await office.add(**every) for _ in range(MAX_PACE // 60)]
+
+    with pytest.raises(ConflictError, match="come 660 times a minute, and 600 is the most"):
+        await office.add(**every)
+    daily = await office.add()
+    slow = TaskChange(schedule_type="interval", schedule_value="60000")
+    with pytest.raises(ConflictError, match="601 times a minute"):
+        await office.tasks.update(daily.id, slow)
+    await office.add(folder="work", **every)
+
+    await office.tasks.act(office.tasks.pause, made[0].id)
+    other = await office.add(**every)
+    with pytest.raises(ConflictError, match="660 times a minute"):
+        await office.tasks.act(office.tasks.resume, made[0].id)
+    await office.tasks.act(office.tasks.cancel, other.id)
+    await office.tasks.act(office.tasks.resume, made[0].id)
 
 
 async def test_tasks_are_listed_by_group(office: Office) -> None:

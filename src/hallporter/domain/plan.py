@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from hallporter.domain.crowd import CROWDED
 from hallporter.domain.errors import InvalidRequestError
 from hallporter.domain.schedule import Type, due_times, next_due
 from hallporter.domain.task import LATE_AFTER, Misfire, Status, Task, Tick, TickState
@@ -19,7 +20,6 @@ MAX_MISSED = 100  # ticks of a task that get rows at one look; older ones are co
 MAX_WAITING = 100  # ticks of a task that may wait to run
 
 _MISSED = "missed: nobody was there to start it"
-_CROWDED = "earlier ticks of this task still wait"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +89,10 @@ def _why(
     if at in running:
         return missed
     if at in wanted:
-        return _CROWDED
+        return CROWDED
     if running:
         return "; ".join(filter(None, (missed, f"the one of {_shown(running[-1])} runs instead")))
-    return missed or _CROWDED
+    return missed or CROWDED
 
 
 def _counted(tick: Tick, due: DueTimes, first: datetime) -> Tick:

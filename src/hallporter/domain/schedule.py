@@ -116,6 +116,11 @@ def next_due(schedule: Schedule, *, anchor: datetime, after: datetime) -> dateti
             return at if at > after else None
 
 
+def per_minute(schedule: Schedule) -> float:
+    """How often an interval comes; the others come at most once."""
+    return timedelta(minutes=1) / _step(schedule) if schedule.type is Type.INTERVAL else 0.0
+
+
 def due_times(schedule: Schedule, *, first: datetime, until: datetime, keep: int) -> DueTimes:
     """The times of `[first, until]`, where `first` is one of them; quick however many there are:
     the newest `keep` by themselves, the others counted."""

@@ -21,6 +21,7 @@ LATE_AFTER = timedelta(minutes=1)  # from when on a tick that ran is called late
 MAX_FAILURES = 5  # in a row; then the task is paused and the operator told
 MAX_INTERRUPTIONS = 10  # attempts of one tick that the host's own end may cut short
 MAX_PROMPT = 32_768  # characters
+MAX_TICKS = 1000  # rows kept of one task, the newest
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SHOWN = 80  # characters of a refused value that are told back
@@ -99,6 +100,23 @@ class Tick:
     def lateness(self) -> timedelta | None:
         """From its due time to its start."""
         return None if self.started_at is None else self.started_at - self.due
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Burden:
+    """What the tasks of a folder take together."""
+
+    tasks: int
+    words: int  # characters of their prompts
+    per_minute: float  # ticks of those that are active intervals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Over:
+    """A completed task, without its prompt."""
+
+    id: TaskId
+    words: int  # characters of it
 
 
 def excerpt(prompt: str) -> str:

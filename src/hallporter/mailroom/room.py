@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import defaultdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -75,7 +76,7 @@ class Mailroom:
         self._main: Folder | None = None
         self._changed: set[Folder] = set()
         self._news = asyncio.Event()
-        self._writing = asyncio.Lock()
+        self._writing: defaultdict[Folder, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._tasks: asyncio.TaskGroup | None = None
         self._ended = asyncio.Event()
 
@@ -222,8 +223,9 @@ class Mailroom:
 
     async def _publish(self, folder: Folder) -> Snapshots | None:
         """None for a folder that is no group's, and while the store is away."""
-        # One at a time: an older view must not be written over a newer one.
-        async with self._writing:
+        # One at a time: an older view must not be written over a newer one. A folder with much to
+        # tell keeps no other waiting.
+        async with self._writing[folder]:
             try:
                 sight = await self._store.read(lambda tx: sight_of(tx, folder))
             except UnavailableError as error:

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 from hallporter.domain.ids import ChatId, Folder, TaskId
 from hallporter.domain.schedule import Schedule, Type
-from hallporter.domain.task import ContextMode, Misfire, Status, Task, Tick, TickState
+from hallporter.domain.task import (
+    Burden,
+    ContextMode,
+    Misfire,
+    Over,
+    Status,
+    Task,
+    Tick,
+    TickState,
+)
 from hallporter.stores.columns import maybe_time_out, time_in, time_out
 
 if TYPE_CHECKING:
@@ -49,6 +58,18 @@ class SqlTasks:
     def of_folder(self, folder: Folder) -> Sequence[Task]:
         return [_task(row) for row in self._run("task_of_folder", folder=folder)]
 
+    def of_others(self, folder: Folder, words: int) -> Sequence[Task]:
+        rows = self._run("task_of_others", folder=folder, words=words)
+        return [_task(row) for row in rows]
+
+    def burden(self, folder: Folder, *, but: TaskId) -> Burden:
+        row = self._run("task_burden", folder=folder, but=but)[0]
+        return Burden(tasks=row["tasks"], words=row["words"], per_minute=row["per_minute"])
+
+    def completed(self, folder: Folder, *, but: TaskId) -> Sequence[Over]:
+        rows = self._run("task_completed", folder=folder, but=but)
+        return [Over(id=TaskId(row["id"]), words=row["words"]) for row in rows]
+
     def due(self, now: datetime, limit: int) -> Sequence[Task]:
         return [_task(row) for row in self._run("task_due", now=time_in(now), limit=limit)]
 
@@ -67,6 +88,13 @@ class SqlTasks:
 
     def save_tick(self, tick: Tick) -> None:
         self._run("tick_save", **_tick_values(tick))
+
+    def move_tick(self, tick: Tick, to: Tick) -> bool:
+        values = {"task": tick.task, "due": time_in(tick.due), "to": time_in(to.due)}
+        return bool(self._run("tick_move", why=to.why, **values))
+
+    def prune_ticks(self, task: TaskId, keep: int) -> None:
+        self._run("tick_prune", task=task, keep=keep)
 
     def waiting_tick(self, chat: ChatId) -> Tick | None:
         rows = self._run("tick_waiting", chat=chat)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from hallporter.domain.crowd import CROWDED, folded
 from hallporter.domain.errors import HallporterError, InvalidRequestError
 from hallporter.domain.plan import Plan, plan
 from hallporter.domain.schedule import next_due
-from hallporter.domain.task import LATE_AFTER, TickState
+from hallporter.domain.task import LATE_AFTER, MAX_TICKS, TickState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -102,11 +103,14 @@ class Scheduler:
         if task is None or not _is_as_planned(task, planned.task):
             return  # changed or fired since: the next look sees it as it is now
         for tick in planned.plan.ticks:
+            if _folds(tx, tick):
+                continue
             # Only a clock that was put back, or another host, can have written it before.
             if tx.tasks.add_tick(tick):
                 tx.after_commit(partial(_log, tick))
                 if tick.state is TickState.DUE:
                     self._engine.ring(tx, tick.chat)
+        tx.tasks.prune_ticks(task.id, MAX_TICKS)
         tx.tasks.save(replace(task, next_at=planned.plan.next_at, status=planned.plan.status))
         tx.after_commit(partial(self._changed, task.folder))
 
@@ -153,6 +157,15 @@ def _true_next(task: Task, now: datetime) -> datetime | None:
         return next_due(task.schedule, anchor=task.anchor, after=now)
     except InvalidRequestError:
         return None  # its plan will say so when the time comes
+
+
+def _folds(tx: Tx, tick: Tick) -> bool:
+    """Whether an earlier row now tells of this tick too."""
+    if tick.why != CROWDED:
+        return False
+    newest = tx.tasks.ticks(tick.task, 2)
+    one = folded(tick, newest)
+    return one is not None and tx.tasks.move_tick(newest[0], one)
 
 
 def _is_as_planned(task: Task, planned: Task) -> bool:

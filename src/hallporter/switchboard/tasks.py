@@ -12,6 +12,7 @@ from hallporter.domain.ids import TaskId
 from hallporter.domain.plan import MAX_WAITING
 from hallporter.domain.schedule import next_due, parse_schedule
 from hallporter.domain.task import (
+    MAX_TICKS,
     ContextMode,
     Misfire,
     Status,
@@ -23,6 +24,7 @@ from hallporter.domain.task import (
     parse_misfire,
     parse_prompt,
 )
+from hallporter.switchboard.quotas import keep_pace, make_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,7 +39,6 @@ log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
-MAX_TASKS = 1000  # a folder
 BY_HAND = "run by hand"
 
 
@@ -147,7 +148,8 @@ class Tasks:
             created_at=now,
             created_by=new.created_by,
         )
-        _make_room(tx, group.folder)
+        make_room(tx, task)
+        keep_pace(tx, task)
         tx.tasks.add(task)
         self._tell(tx, task, "task.created")
         return task
@@ -163,8 +165,11 @@ class Tasks:
         )
         if (change.schedule_type, change.schedule_value, change.timezone) != (None, None, None):
             changed = self._rescheduled(changed, change)
+            keep_pace(tx, changed)
         if changed.next_at is not None:
             _own_group(tx, changed)
+        if len(changed.prompt) > len(task.prompt):
+            make_room(tx, changed)
         tx.tasks.save(changed)
         self._tell(tx, changed, "task.changed")
         return changed
@@ -193,6 +198,7 @@ class Tasks:
             )
             raise ConflictError(message, field="id", value=id)
         resumed = replace(task, status=Status.ACTIVE, next_at=next_at, failures=0)
+        keep_pace(tx, resumed)
         tx.tasks.save(resumed)
         self._tell(tx, resumed, "task.resumed")
         return resumed
@@ -219,6 +225,7 @@ class Tasks:
             why=BY_HAND,
         )
         if tx.tasks.add_tick(tick):
+            tx.tasks.prune_ticks(task.id, MAX_TICKS)
             self._engine.ring(tx, task.chat)
             self._tell(tx, task, "task.run_by_hand")
         return tick
@@ -292,21 +299,6 @@ def _own_group(tx: Tx, task: Task) -> None:
             " more: register it again, or cancel the task"
         )
         raise ConflictError(message, field="id", value=task.id)
-
-
-def _make_room(tx: Tx, folder: Folder) -> None:
-    """Completed tasks make way, oldest first: reminders of years must not fill a folder."""
-    tasks = tx.tasks.of_folder(folder)
-    if len(tasks) < MAX_TASKS:
-        return
-    over = next((task for task in tasks if task.status is Status.COMPLETED), None)
-    if over is None:
-        message = (
-            f"the group {folder!r} has {MAX_TASKS} tasks, which is the most a group may have:"
-            " cancel some first"
-        )
-        raise ConflictError(message, field="group", value=folder)
-    tx.tasks.remove(over.id)
 
 
 def _given(value: str | None, parse: Callable[[str], T], otherwise: T) -> T:

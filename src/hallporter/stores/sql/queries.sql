@@ -488,6 +488,26 @@ SELECT * FROM tasks ORDER BY created_at, id;
 -- name: task_of_folder
 SELECT * FROM tasks WHERE folder = :folder ORDER BY created_at, id;
 
+-- name: task_of_others
+SELECT id, folder, chat, SUBSTR(prompt, 1, :words) AS prompt, schedule_type, schedule_value,
+    timezone, context_mode, misfire, status, anchor, next_at, last_at, failures, created_at,
+    created_by
+FROM tasks WHERE folder <> :folder ORDER BY created_at, id;
+
+-- name: task_burden
+SELECT COUNT(*) AS tasks, COALESCE(SUM(LENGTH(prompt)), 0) AS words,
+    COALESCE(SUM(
+        CASE WHEN schedule_type = 'interval' AND status = 'active'
+            THEN 60000.0 / CAST(schedule_value AS INTEGER)
+            ELSE 0.0
+        END
+    ), 0.0) AS per_minute
+FROM tasks WHERE folder = :folder AND id <> :but;
+
+-- name: task_completed
+SELECT id, LENGTH(prompt) AS words FROM tasks
+WHERE folder = :folder AND status = 'completed' AND id <> :but ORDER BY created_at, id;
+
 -- name: task_due
 SELECT * FROM tasks WHERE next_at <= :now ORDER BY next_at, id LIMIT :limit;
 
@@ -513,6 +533,17 @@ UPDATE firings SET
     state = :state, why = :why, started_at = :started_at, ended_at = :ended_at,
     attempts = :attempts
 WHERE task = :task AND due = :due;
+
+-- name: tick_move
+UPDATE firings SET due = :to, why = :why
+WHERE task = :task AND due = :due
+    AND NOT EXISTS (SELECT 1 FROM firings f WHERE f.task = :task AND f.due = :to)
+RETURNING task;
+
+-- name: tick_prune
+DELETE FROM firings WHERE task = :task AND state NOT IN ('due', 'running') AND due <= (
+    SELECT f.due FROM firings f WHERE f.task = :task ORDER BY f.due DESC LIMIT 1 OFFSET :keep
+);
 
 -- name: tick_waiting
 SELECT * FROM firings WHERE chat = :chat AND state = 'due' ORDER BY due, task LIMIT 1;
