@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.imports.home import FAMILY, MAIN, WEB, empty, lived_in, picture
+from tests.imports.home import FAMILY, MAIN, WEB, empty, kept, lived_in, picture
 from tests.imports.house import House, counted, open_house, remarks
 
 NOUNS = ["chats", "groups", "allow_lists", "files", "sessions", "messages", "tasks", "ticks"]
@@ -104,9 +104,9 @@ async def test_a_session_goes_on_where_what_the_agent_remembered_came_along(
     report = await house.move_in(lived_in(tmp_path))
     assert (await house.chat(MAIN)).session_id == "0f0e-main-session"
     assert (await house.chat(FAMILY)).session_id is None
-    assert "its session is left out: what the agent remembered is not there" in remarks(
-        report, "note"
-    )
+    told = remarks(report, "note")
+    assert "its session is left out: what the agent remembered is not there" in told
+    assert "sessions ['main'] it goes on only under the kind of agent that made it" in told
 
 
 async def test_files_keep_their_modes_and_times(tmp_path: Path, house: House) -> None:
@@ -202,13 +202,15 @@ async def test_a_dry_run_tells_the_same_and_writes_nothing(tmp_path: Path, house
     (house.path / "groups" / "main").mkdir(parents=True)
     (house.path / "groups" / "main" / "CLAUDE.md").write_text("Mine.\n")
     (house.path / "groups" / "family-chat").write_text("in the way")
-    before = picture(house.path)
+    (house.path / "run").mkdir()
+    before = kept(house.path)
     dry = await house.move_in(source, is_dry_run=True)
-    assert picture(house.path) == before
+    assert kept(house.path) == before
+    assert list((house.path / "run").iterdir()) == []
     wet = await house.move_in(source)
     assert (dry.pop("is_dry_run"), wet.pop("is_dry_run")) == (True, False)
     assert dry == wet
-    assert picture(house.path) != before
+    assert kept(house.path) != before
 
 
 async def test_the_allow_lists_come_along(tmp_path: Path, house: House) -> None:
@@ -273,6 +275,36 @@ async def test_a_main_with_history_keeps_its_folder_and_hands_on_the_flag(
     assert "it has 'main-imported'" in remarks(report, "mended")
     assert "it is not main any more" in remarks(report, "note")
     assert (await house.tasks())["task-2"]["group"] == "main-imported"
+
+
+async def test_a_main_on_the_same_chat_takes_the_place_of_the_one_that_the_house_made(
+    tmp_path: Path, house: House
+) -> None:
+    source = empty(tmp_path)
+    source.write(".env", "ASSISTANT_NAME=Mona\n")
+    source.group("web:main", "main", name="Home", trigger_pattern="@Mona")
+    report = await house.move_in(source)
+    groups = await house.groups()
+    main = groups["web:main"]
+    assert (list(groups), main["folder"], main["is_main"]) == (["web:main"], "main", True)
+    assert (main["name"], main["trigger"], main["assistant_name"]) == ("Home", "@Mona", "Mona")
+    assert counted(report, "carried")["groups"] == 1
+    assert "not main any more" not in remarks(report, "note")
+    again = await house.move_in(source)
+    assert (counted(again, "carried"), counted(again, "there")["groups"]) == ({}, 1)
+
+
+@pytest.mark.parametrize("change", [{"name": "Mine"}, {"trigger": "@Me"}])
+async def test_a_main_on_the_same_chat_that_was_changed_here_stays_as_it_is(
+    tmp_path: Path, house: House, change: dict[str, str]
+) -> None:
+    source = empty(tmp_path)
+    source.group("web:main", "main", name="Home", trigger_pattern="@Mona")
+    async with house.front.client() as operator:
+        await operator.patch("/api/groups/main", json=change)
+    await house.move_in(source)
+    main = (await house.groups())["web:main"]
+    assert change.items() <= main.items()
 
 
 async def test_another_assistants_name_stays_with_the_groups(tmp_path: Path, house: House) -> None:

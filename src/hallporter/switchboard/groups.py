@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hallporter.switchboard.discovery import KnownChat
 
 MAIN_CHAT = ChatId("web:main")
+MAIN_NAME = "Main"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +133,7 @@ class Groups:
                 tx.after_commit(lambda: self._changed(main.folder))
                 return main
             folder = "main" if tx.groups.of_folder("main") is None else "main-web"
-            new = NewGroup(chat=MAIN_CHAT, name="Main", folder=folder, is_main=True)
+            new = NewGroup(chat=MAIN_CHAT, name=MAIN_NAME, folder=folder, is_main=True)
             return self.register(tx, new)
 
         return await self._store.write(fn)

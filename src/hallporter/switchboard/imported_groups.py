@@ -14,7 +14,7 @@ from hallporter.domain.group import MAX_NAME, Group, check_name
 from hallporter.domain.ids import ChatId, Folder
 from hallporter.domain.import_report import Noun
 from hallporter.domain.trigger import check_trigger, default_trigger
-from hallporter.switchboard.groups import MAIN_CHAT
+from hallporter.switchboard.groups import MAIN_CHAT, MAIN_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,8 +79,8 @@ class ImportedGroups:
         """Reads only; `write` does what it says."""
         main = tx.groups.main()
         wants_main = next((group for group in theirs if group.is_main), None)
-        is_new_main = wants_main is not None and tx.groups.of_chat(ChatId(wants_main.chat)) is None
-        gives_way = main if main is not None and is_new_main and _is_unused(tx, main) else None
+        is_new_main = wants_main is not None and self._is_new(tx, wants_main)
+        gives_way = main if main is not None and is_new_main and self._is_unused(tx, main) else None
         ours = [group for group in tx.groups.all() if group != gives_way]
         taken = _Taken(
             folders={group.folder.casefold() for group in ours},
@@ -91,13 +91,13 @@ class ImportedGroups:
             self._decide_one(taken, foreign, house, now, ledger, is_main=is_main)
         if not any(group.is_main for group in taken.added):
             return Settled(groups=taken.groups, added=tuple(taken.added))
-        if gives_way is not None:
+        if gives_way is not None and gives_way.chat not in {group.chat for group in taken.added}:
             what = (
                 "nothing was ever said in it, so it has given way to the imported main; for a web"
                 " chat register one: `hallporter groups add web:NAME --name N --folder F`"
             )
             ledger.note(str(Noun.GROUPS), what, gives_way.chat)
-        elif main is not None:
+        elif main is not None and gives_way is None:
             ledger.note(str(Noun.GROUPS), "it is not main any more: the imported one is", main.chat)
         return Settled(
             groups=taken.groups,
@@ -174,6 +174,23 @@ class ImportedGroups:
         taken.groups[foreign.folder] = group
         taken.added.append(group)
 
+    def _is_new(self, tx: Tx, foreign: ForeignGroup) -> bool:
+        """Whether its chat is nobody's here, or that of the main which the house made for itself;
+        one that came by an earlier import is known by its age."""
+        here = tx.groups.of_chat(ChatId(foreign.chat))
+        if here is None:
+            return True
+        return here.is_main and here.added_at != foreign.added_at and self._is_unused(tx, here)
+
+    def _is_unused(self, tx: Tx, group: Group) -> bool:
+        """Made by the house itself, and nobody has said or set anything there."""
+        chat = tx.chats.get(group.chat)
+        is_plain = not group.agent and group.senders is None and group.assistant_name is None
+        is_named_by_us = group.name == MAIN_NAME
+        is_named_by_us &= group.trigger == default_trigger(self._assistant_name)
+        is_silent = (chat is None or chat.head == 0) and not tx.tasks.of_folder(group.folder)
+        return group.chat == MAIN_CHAT and is_plain and is_named_by_us and is_silent
+
     def _agent(self, foreign: ForeignGroup, ledger: Ledger) -> Mapping[str, object]:
         asked: dict[str, object] = {}
         if foreign.mounts:
@@ -197,14 +214,6 @@ class ImportedGroups:
 def is_chat(chat: str) -> bool:
     """Whether a chat can be known by this."""
     return 0 < len(chat) <= MAX_CHAT and chat.isprintable() and " " not in chat
-
-
-def _is_unused(tx: Tx, group: Group) -> bool:
-    """Made by the house itself, and nobody has said or set anything there."""
-    chat = tx.chats.get(group.chat)
-    is_plain = not group.agent and group.senders is None and group.assistant_name is None
-    is_silent = (chat is None or chat.head == 0) and not tx.tasks.of_folder(group.folder)
-    return group.chat == MAIN_CHAT and is_plain and is_silent
 
 
 def _free_folder(wanted: str, taken: set[str]) -> Folder:

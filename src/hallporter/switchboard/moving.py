@@ -51,6 +51,11 @@ T = TypeVar("T")
 BATCH = 400  # rows or files a step: the house goes on between two
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
+_FOR_ITS_KIND = (
+    "it goes on only under the kind of agent that made it: set that agent before anyone talks"
+    " there, for another kind begins a session of its own"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbours:
@@ -176,6 +181,7 @@ class Moving:
             match outcome:
                 case Outcome.CARRIED:
                     self.ledger.carried(Noun.SESSIONS)
+                    self.ledger.note(str(Noun.SESSIONS), _FOR_ITS_KIND, foreign.folder)
                 case Outcome.THERE:
                     self.ledger.there(Noun.SESSIONS)
                 case Outcome.SKIPPED:
