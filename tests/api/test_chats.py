@@ -6,7 +6,8 @@ from urllib.parse import quote
 
 import pytest
 
-from hallporter.domain.ids import ChatId, TokenId
+from hallporter.domain.chat import ChatSeen
+from hallporter.domain.ids import ChatId, Folder, TokenId
 from hallporter.domain.message import Inbound, Message
 from hallporter.domain.token import digest
 from tests.api.front import MAIN, Front
@@ -114,6 +115,23 @@ async def test_a_chat_of_another_network_can_be_read_but_not_written_here(front:
     assert said.status_code == 400
     assert "belongs to channel fake" in said.json()["message"]
     assert page.json() == {"messages": [], "next": None}
+
+
+async def test_a_chat_whose_channel_is_not_here_cannot_be_written_to(front: Front) -> None:
+    await front.register("fake:family", "family")
+
+    def bring(tx: Tx) -> None:
+        (here,) = tx.groups.all()
+        away = replace(here, chat=ChatId("4915@g.us"), folder=Folder("away"))
+        seen = ChatSeen(chat=away.chat, channel="whatsapp", at=away.added_at, name="Away")
+        tx.chats.seen(seen)
+        tx.groups.add(away)
+
+    await front.store.write(bring)
+    async with front.client() as operator:
+        said = await operator.post("/api/chats/4915@g.us/messages", json={"text": "hello"})
+    assert said.status_code == 400
+    assert "this chat's channel is not set up here" in said.json()["message"]
 
 
 async def test_a_message_has_the_promised_fields(front: Front) -> None:

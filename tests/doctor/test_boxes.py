@@ -213,6 +213,7 @@ async def test_a_mount_that_would_be_refused_is_told(home: Home, sandbox: Sandbo
     assert f"{home.path}/policy/mounts.json, the allow-list of extra mounts, is missing" in (
         found.what
     )
+    assert refused.value.facts["setting"] == "mounts"
 
 
 async def test_a_mount_that_is_less_than_was_asked_for_is_told(

@@ -104,7 +104,6 @@ def test_defaults_are_shown_as_one_would_write_them(tmp_path: Path) -> None:
     [
         ("[host]\nhas_own_number = true", "host.has_own_number"),
         ("[host]\nmax_remote = 3", "host.max_remote"),
-        ("[retention]\nmedia_days = 7", "retention.media_days"),
         ("[agent]\nimage = 'mine'", "agent.image"),
         ("[groups.family.agent]\nimage = 'mine'", "groups.family.agent.image"),
     ],
@@ -146,6 +145,7 @@ def test_settings_of_a_folder_that_no_group_has_are_a_warning(tmp_path: Path) ->
             {"kind": "adk"},
             "with `hallporter groups set family --agent KIND`",
         ),
+        ("", "mounts", {"mounts": ["/srv"]}, "with `hallporter groups set family --mount '…'`"),
         (
             "[groups.family.agent]\nkind = 'adk'",
             "kind",

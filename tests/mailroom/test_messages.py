@@ -87,6 +87,7 @@ async def test_words_belong_to_the_turn_that_runs_in_their_own_chat(tmp_path: Pa
             lambda tx: [tx.messages.page(chat_of(folder), 0, 10)[0] for folder in (MAIN, WORK)]
         )
         assert (own.turn, other.turn) == ("t_1", None)
+        assert (own.why, other.why) == ("", "asked by 'main'")
 
 
 @pytest.mark.parametrize(

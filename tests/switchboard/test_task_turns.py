@@ -278,6 +278,9 @@ async def test_what_a_task_said_can_be_explained(house: House) -> None:
 
     assert (fate.steps[0].what, fate.replies) == ("written by the agent", ())
     assert fate.turn is not None
+    assert fate.turn.due is not None
+    due = fate.turn.due.isoformat(timespec="seconds")
+    assert fate.steps[0].why == f"for the task {fate.turn.task}, due at {due}"
     assert await house.story.given_in(fate.turn) == []
 
 

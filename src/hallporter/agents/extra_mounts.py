@@ -12,6 +12,7 @@ from hallporter.domain.extra_mount import Allowance, Denied, ExtraMount, Granted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_SETTING = "mounts"  # what a refusal is about
 _ROOT_KEYS = frozenset({"path", "allowReadWrite", "description"})
 _KEYS = frozenset({"allowedRoots", "blockedPatterns", "nonMainReadOnly"})
 
@@ -43,7 +44,8 @@ def _judge(
     except (OSError, RuntimeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         message = f"{ask.path}, to be mounted as {ask.name}, cannot be used: {why}"
-        raise AgentRefusedError(f"{message}; make it, or take it out of the mounts") from error
+        message += "; make it, or take it out of the mounts"
+        raise AgentRefusedError(message, setting=_SETTING) from error
     decision = decide(ask, source, allowance, protected=protected, is_main=is_main)
     if not is_shown:
         decision = Denied("it is neither a folder nor a file")
@@ -53,7 +55,7 @@ def _judge(
             f"{ask.path}{led} may not be mounted as {ask.name}: {decision.why};"
             f" take it out of the mounts, or see to {policy}"
         )
-        raise AgentRefusedError(message, path=ask.path)
+        raise AgentRefusedError(message, path=ask.path, setting=_SETTING)
     return decision
 
 
@@ -75,7 +77,8 @@ def _read(policy: Path, ask: ExtraMount) -> Allowance:
     }
     shown = json.dumps(example, ensure_ascii=False)
     raise AgentRefusedError(
-        f"{problem}, so nothing is mounted; write into it, for example: {shown}"
+        f"{problem}, so nothing is mounted; write into it, for example: {shown}",
+        setting=_SETTING,
     )
 
 

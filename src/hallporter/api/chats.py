@@ -85,8 +85,11 @@ class Said(BaseModel):
 async def say(chat: OpenChat, saying: Saying, desk: At, caller: Asks, response: Response) -> Said:
     if not desk.web.owns(chat):
         channel = desk.channel_of(chat)
-        name = "none that is switched on" if channel is None else channel.name
-        message = f"this chat belongs to channel {name}: write to it there"
+        message = (
+            "this chat's channel is not set up here, so nobody can write to it: set it up first"
+            if channel is None
+            else f"this chat belongs to channel {channel.name}: write to it there"
+        )
         raise InvalidRequestError(message, field="chat", value=chat)
     if not saying.text.strip():
         raise InvalidRequestError("text is empty: say something", field="text", value="")

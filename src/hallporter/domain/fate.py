@@ -118,7 +118,11 @@ def tell(
 def _tell_ours(message: Message, outgoing: Sequence[Outgoing], turn: Turn | None) -> Fate:
     row = next((row for row in outgoing if row.message == message.id), None)
     author = "agent" if turn is not None or message.kind is Kind.REPLY else "host"
-    steps = [Step(message.at, f"written by the {author}", message.why)]
+    why = message.why
+    if turn is not None and turn.task is not None and turn.due is not None:
+        due = turn.due.isoformat(timespec="seconds")
+        why = f"for the task {turn.task}, due at {due}"
+    steps = [Step(message.at, f"written by the {author}", why)]
     state = str(Delivery.SENT)
     if row is not None:
         state = str(row.state)

@@ -16,7 +16,12 @@ from hallporter.settings.origin import Origin, Source
 from hallporter.settings.reading import hint, shown, wrong
 
 # Of `groups set`.
-_OPTIONS = {"kind": "--agent KIND", "command": "--command '…'", "sandbox": "--sandbox NAME"}
+_OPTIONS = {
+    "kind": "--agent KIND",
+    "command": "--command '…'",
+    "sandbox": "--sandbox NAME",
+    "mounts": "--mount '…'",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

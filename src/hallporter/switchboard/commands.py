@@ -187,6 +187,7 @@ class Commands:
                 text=text,
                 kind=Kind.REPLY,
                 turn=None if turn is None else turn.id,
+                why="" if chat == group.chat else f"asked by '{group.folder}'",
                 files=() if asked.file is None else (asked.file,),
             ),
         )

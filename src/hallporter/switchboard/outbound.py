@@ -30,6 +30,7 @@ class Words:
     key: str
     text: str
     kind: Kind = Kind.NOTICE
+    why: str = ""
     turn: TurnId | None = None
     covers: tuple[int, int] | None = None  # the messages it answers, (after, through]
     files: tuple[Enclosure, ...] = ()
@@ -71,6 +72,7 @@ class Outbound:
             text=words.text,
             at=now,
             kind=words.kind,
+            why=words.why,
             turn=words.turn,
             covers_after=words.covers[0] if words.covers else None,
             covers_through=words.covers[1] if words.covers else None,
