@@ -14,11 +14,14 @@ import stat
 import subprocess
 import sys
 import tarfile
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hallporter.domain.errors import (
     ConflictError,
@@ -405,6 +408,24 @@ def test_a_link_is_judged_by_all_that_it_meets() -> None:
     }
     inside = {name.rpartition("/")[2] for name in links if stays_inside(name, links)}
     assert inside == {"up", "in"}
+
+
+PLACES = [f"groups/a/{place}" for place in ("x", "y", "d/x", "d/y", "d/e/x", "d/e/y")]
+WAYS = st.lists(st.sampled_from(["..", "d", "e", "x", "y", "."]), min_size=1, max_size=6)
+
+
+@given(st.dictionaries(st.sampled_from(PLACES), WAYS.map("/".join)))
+def test_no_link_that_is_taken_leads_out_by_the_system_s_own_judgement(
+    links: dict[str, str],
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        top = Path(name).resolve()
+        (top / "groups/a/d/e").mkdir(parents=True)
+        taken = [link for link in links if stays_inside(link, links)]
+        for link in taken:
+            (top / link).symlink_to(links[link])
+        for link in taken:
+            assert (top / link).resolve().is_relative_to(top / "groups/a")
 
 
 # --- putting it in place --------------------------------------------------------------------------
