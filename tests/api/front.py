@@ -286,7 +286,9 @@ async def open_front(path: Path, *, feed: MemoryFeed | None = None) -> AsyncIter
             ),
             importing=Importing(
                 system="NanoClaw",
-                open_archive=lambda source, config: open_nanoclaw(source, config, path),
+                open_archive=lambda source, config, stopping: open_nanoclaw(
+                    source, config, path, stopping
+                ),
                 store=store,
                 clock=clock,
                 new_id=counting_id,

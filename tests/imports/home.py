@@ -86,6 +86,14 @@ class Source:
         with contextlib.closing(sqlite3.connect(self.database)) as connection, connection:
             connection.execute(statement, values)
 
+    def root_of(self, table: str) -> tuple[int, int]:
+        """The number of the page that a table begins on, and the size of a page."""
+        with contextlib.closing(sqlite3.connect(self.database)) as connection:
+            asked = "SELECT rootpage FROM sqlite_master WHERE name = ?"
+            [page] = connection.execute(asked, (table,)).fetchone()
+            [size] = connection.execute("PRAGMA page_size").fetchone()
+        return page, size
+
     def chat(self, jid: str, name: str | None = None, **more: object) -> None:
         self.insert("chats", jid=jid, name=name, **more)
 
@@ -219,3 +227,8 @@ def picture(folder: Path) -> dict[str, tuple[int, int, str]]:
         for path in sorted(folder.rglob("*"))
         if not path.name.endswith("-shm")  # the memory of those who read a database
     }
+
+
+def kept(home: Path) -> dict[str, tuple[int, int, str]]:
+    """A home without what every command leaves: who held it last."""
+    return {name: one for name, one in picture(home).items() if not name.startswith("run")}

@@ -11,14 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import COMMAND, hallporter
-from tests.imports.home import MAIN, WEB, empty, lived_in, picture
+from tests.imports.home import MAIN, WEB, empty, kept, lived_in, picture
 
 PATIENCE = 30.0  # seconds
-
-
-def kept(home: Path) -> dict[str, tuple[int, int, str]]:
-    """Without what every command leaves: who held the home last."""
-    return {name: one for name, one in picture(home).items() if not name.startswith("run")}
 
 
 async def test_a_dry_run_leaves_the_home_as_it_was_and_an_import_does_what_it_said(
@@ -43,6 +38,16 @@ async def test_a_dry_run_leaves_the_home_as_it_was_and_an_import_does_what_it_sa
     assert picture(source.path) == theirs
     groups = await hallporter(home, "groups", "list", "--json")
     assert groups.json[0]["chat"] == MAIN
+
+
+async def test_what_a_killed_import_has_left_goes_at_the_next_start(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    left = home / "run" / "importing" / "copy.db"
+    left.parent.mkdir(parents=True)
+    left.write_text("someone's messages")
+    done = await hallporter(home, "groups", "list")
+    assert done.code == 0, done.err
+    assert not left.parent.exists()
 
 
 async def test_the_report_says_once_what_is_so_of_many(tmp_path: Path) -> None:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from hallporter.domain.import_report import Outcome
-from hallporter.imports.tree import copied
+from hallporter.imports.tree import copied, count_files
+from hallporter.removal import opened
 
 CARRIED, THERE, SKIPPED = Outcome.CARRIED, Outcome.THERE, Outcome.SKIPPED
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    (tmp_path / "from").mkdir()
-    return tmp_path / "from"
+    (tmp_path / "g").mkdir()
+    return tmp_path / "g"
 
 
 @pytest.fixture
@@ -26,7 +28,8 @@ def target(tmp_path: Path) -> Path:
 
 
 def told(source: Path, target: Path, *, is_dry_run: bool = False) -> list[tuple[str, str, str]]:
-    pieces = copied(source, target, "g", is_dry_run=is_dry_run)
+    with opened(source.parent) as top:
+        pieces = list(copied(top, (source.name,), target, is_dry_run=is_dry_run, stopping=Event()))
     return [(piece.name, piece.outcome, piece.why) for piece in pieces]
 
 
@@ -36,10 +39,58 @@ def test_a_source_that_is_not_there_is_nothing(tmp_path: Path, target: Path) -> 
 
 
 def test_a_source_that_is_a_link_is_not_followed(tmp_path: Path, target: Path) -> None:
-    (tmp_path / "link").symlink_to("/etc")
-    [(name, outcome, _)] = told(tmp_path / "link", target)
+    (tmp_path / "g").symlink_to("/etc")
+    [(name, outcome, _)] = told(tmp_path / "g", target)
     assert (name, outcome) == ("g", SKIPPED)
     assert not target.exists()
+
+
+def test_a_link_above_the_source_is_not_followed(tmp_path: Path, target: Path) -> None:
+    (tmp_path / "elsewhere" / "g").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "g" / "secret").write_text("x")
+    (tmp_path / "way").symlink_to("elsewhere")
+    with opened(tmp_path) as top:
+        assert count_files(top, ("way", "g"), Event()) == 0
+        [piece] = copied(top, ("way", "g"), target, is_dry_run=False, stopping=Event())
+    assert (piece.name, piece.outcome) == ("way/g", SKIPPED)
+    assert "a link or a file is in the place of a folder" in piece.why
+    assert not target.exists()
+
+
+def test_a_copy_that_is_ended_leaves_no_half(source: Path, target: Path) -> None:
+    stopping = Event()
+    for name in ("a", "b"):
+        (source / name).write_text(name)
+    with opened(source.parent) as top:
+        pieces = copied(top, ("g",), target, is_dry_run=False, stopping=stopping)
+        assert next(pieces).outcome is CARRIED
+        stopping.set()
+        assert list(pieces) == []
+    assert [path.name for path in target.iterdir()] == ["a"]
+
+
+def test_a_long_file_is_not_read_to_its_end_when_the_import_is_ended(
+    source: Path, target: Path
+) -> None:
+    (source / "a").touch()
+    os.truncate(source / "a", 1 << 42)  # bytes, and none on the disk
+    stopping = _ThirdLook()
+    with opened(source.parent) as top:
+        [piece] = copied(top, ("g",), target, is_dry_run=False, stopping=stopping)
+    assert (piece.outcome, piece.why) == (SKIPPED, "it cannot be copied: the import was ended")
+    assert list(target.iterdir()) == []
+
+
+class _ThirdLook(Event):
+    """Set from the third look on: one at the folder, one at the file, one while it is copied."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks = 0
+
+    def is_set(self) -> bool:
+        self.looks += 1
+        return self.looks > 2
 
 
 def test_a_target_that_is_a_link_is_not_followed(tmp_path: Path, source: Path) -> None:
@@ -139,11 +190,12 @@ def test_a_folder_that_is_replaced_meanwhile_is_said_and_the_rest_goes_on(
         (source / name).mkdir()
         (source / name / "file").write_text(name)
     (tmp_path / "elsewhere").mkdir()
-    pieces = copied(source, target, "g", is_dry_run=False)
-    first = next(pieces)
-    (target / "a").rmdir()
-    (target / "a").symlink_to(tmp_path / "elsewhere")
-    [second] = pieces
+    with opened(tmp_path) as top:
+        pieces = copied(top, ("g",), target, is_dry_run=False, stopping=Event())
+        first = next(pieces)
+        (target / "a").rmdir()
+        (target / "a").symlink_to(tmp_path / "elsewhere")
+        [second] = pieces
     assert (first.name, first.outcome) == ("g/z/file", CARRIED)
     assert (second.name, second.outcome) == ("g/a", SKIPPED)
     assert list((tmp_path / "elsewhere").iterdir()) == []

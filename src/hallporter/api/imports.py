@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from typing import TYPE_CHECKING, Literal
 
 import structlog
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
@@ -15,7 +16,7 @@ from hallporter.api.bodies import Body
 from hallporter.api.desk import At
 from hallporter.api.errors import Problem
 from hallporter.api.identity import bearer
-from hallporter.domain.errors import HallporterError
+from hallporter.domain.errors import HallporterError, UnavailableError
 from hallporter.domain.import_report import Report
 from hallporter.switchboard.importing import Progress
 
@@ -82,11 +83,40 @@ class ReportJson(BaseModel):
         409: {"model": Problem},
     },
 )
-async def import_nanoclaw(body: ImportBody, desk: At) -> StreamingResponse:
+async def import_nanoclaw(body: ImportBody, desk: At, request: Request) -> StreamingResponse:
     steps = desk.importing.run(body.path, body.config, is_dry_run=body.is_dry_run)
     # Before the answer begins: a refusal has a status of its own.
-    first = await anext(steps)
+    first = await _first(steps, request)
     return StreamingResponse(_lines(first, steps), media_type=_LINES)
+
+
+async def _first(steps: AsyncGenerator[Progress | Report], request: Request) -> Progress | Report:
+    """As an answer that has begun does by itself: it ends when nobody is there to hear it."""
+    async with asyncio.TaskGroup() as tasks:
+        looking = tasks.create_task(_look(steps))
+        leaving = tasks.create_task(_leave(request))
+        await asyncio.wait((looking, leaving), return_when=asyncio.FIRST_COMPLETED)
+        leaving.cancel()
+        looking.cancel()
+    if looking.cancelled():
+        raise UnavailableError("the import is ended: whoever asked for it has gone")
+    found = looking.result()
+    if isinstance(found, HallporterError):
+        raise found
+    return found
+
+
+async def _look(
+    steps: AsyncGenerator[Progress | Report],
+) -> Progress | Report | HallporterError:
+    try:
+        return await anext(steps)
+    except HallporterError as refusal:  # handed on as it is, not in a group
+        return refusal
+
+
+async def _leave(request: Request) -> None:
+    await request.receive()  # the body is read: only the end can come
 
 
 async def _lines(

@@ -11,6 +11,8 @@ from hallporter.domain.errors import InvalidRequestError
 from hallporter.domain.extra_mount import ExtraMount, parse_mount
 from hallporter.domain.group import Others, SenderRule, check_senders
 from hallporter.domain.import_report import Noun, Outcome, Piece
+from hallporter.imports.place import read_file
+from hallporter.removal import opened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,7 +139,10 @@ def _is_root(root: object) -> bool:
 
 def _read(file: Path) -> Mapping[str, Any] | None:
     try:
-        document = json.loads(file.read_bytes())
+        # The folder is its owner's own, out of agents' reach: a link there is meant.
+        real = file.resolve()
+        with opened(real.parent) as folder:
+            document = json.loads(read_file(real.name, folder))
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -8,10 +8,10 @@ from hallporter.domain.errors import InvalidRequestError
 from hallporter.domain.foreign import ForeignHouse
 from hallporter.domain.group import check_assistant_name
 from hallporter.domain.schedule import parse_zone
+from hallporter.imports.place import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 _USED = frozenset({"ASSISTANT_NAME", "TZ", "ASSISTANT_HAS_OWN_NUMBER"})
 _SETTINGS = frozenset(
@@ -23,14 +23,14 @@ _SETTINGS = frozenset(
 _NAME = "Andy"  # NanoClaw's own, when none is set
 
 
-def read_env(file: Path) -> Mapping[str, str]:
+def read_env(project: int) -> Mapping[str, str]:
     """As NanoClaw reads it; one that is not there is empty. Raises `OSError`."""
     try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        words = read_file(".env", project)
     except FileNotFoundError:
         return {}
     found = {}
-    for line in lines:
+    for line in words.decode("utf-8", "replace").splitlines():
         name, _, value = line.partition("=")
         value = value.strip()
         if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":

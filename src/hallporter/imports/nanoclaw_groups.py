@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hallporter.domain.errors import InvalidRequestError
+from hallporter.domain.folder import check_shape
 from hallporter.domain.foreign import ForeignGroup, Unread
 from hallporter.imports.allow_lists import read_mount
-from hallporter.imports.nanoclaw_rows import BrokenTable, channel_of
+from hallporter.imports.nanoclaw_rows import channel_of
 from hallporter.imports.values import flag, moment, span, text
 
 if TYPE_CHECKING:
@@ -33,12 +34,16 @@ class GroupReader:
     has_memory: Callable[[str], bool]
     may_mount: bool
 
-    def read(self, row: sqlite3.Row | BrokenTable) -> ForeignGroup | Unread:
-        if isinstance(row, BrokenTable):
-            return Unread(name=row.name, why=row.why)
+    def read(self, row: sqlite3.Row | Unread) -> ForeignGroup | Unread:
+        if isinstance(row, Unread):
+            return row
         chat, folder = text(row["jid"]), text(row["folder"])
         if not chat or not folder:
             return Unread(name=chat or folder or "a group", why="it has no chat or no folder")
+        try:
+            check_shape(folder)  # from here on it is a step of paths
+        except InvalidRequestError as error:
+            return Unread(name=chat, why=error.message)
         remarks: list[str] = []
         config = _config(row["container_config"], remarks)
         rule = self.senders.rule_for(chat)

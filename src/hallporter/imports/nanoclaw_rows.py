@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from hallporter.domain.foreign import (
     ForeignTask,
     Unread,
 )
+from hallporter.imports.tables import Tables
 from hallporter.imports.values import flag, from_microseconds, microseconds, moment, span, text
 
 if TYPE_CHECKING:
@@ -48,64 +50,50 @@ _COLUMNS = {
         *("requires_trigger", "is_main"),
     ),
 }
-# The time of a message that has none is that of the newest one stored before it.
-_IN_ORDER = """
-SELECT {columns}, rowid AS number, moment(timestamp) IS NULL AS is_timeless, COALESCE(
-    moment(timestamp),
-    MAX(moment(timestamp)) OVER (PARTITION BY chat_jid ORDER BY rowid ROWS UNBOUNDED PRECEDING),
-    0
-) AS at
-FROM {table} ORDER BY at, number
-"""
-_AS_STORED = "SELECT {columns} FROM {table} ORDER BY rowid"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokenTable:
-    """The rest of a table that cannot be read."""
-
-    name: str
-    why: str
 
 
 class Rows:
     """One database of NanoClaw's."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        connection.create_function("moment", 1, microseconds, deterministic=True)
+        self._tables = Tables(connection, _COLUMNS)
 
-    def is_known(self) -> bool:
-        names = (row["name"] for row in self._connection.execute("SELECT name FROM sqlite_master"))
-        return not {"messages", "registered_groups"}.isdisjoint(names)
+    def problem(self) -> str:
+        """Why it is none of NanoClaw's; empty when it is one."""
+        if odd := self._tables.computed():
+            return f"{odd!r} in it is no table"
+        if not self._tables.has("messages") and not self._tables.has("registered_groups"):
+            return "it has neither messages nor groups"
+        return ""
 
     def size(self) -> int:
         """Rows that take their time."""
-        return sum(self._count(table) for table in ("messages", "task_run_logs"))
+        tables = ("messages", "task_run_logs")
+        return sum(1 for table in tables for _ in self._tables.rows(table, columns=()))
 
     def chats(self) -> Iterator[ForeignChat | Unread]:
-        for row in self._all("chats"):
-            if isinstance(row, BrokenTable):
-                yield Unread(name=row.name, why=row.why)
+        for row in self._tables.rows("chats"):
+            if isinstance(row, Unread):
+                yield row
             elif (chat := text(row["jid"])) != _SYNC:
                 yield _chat(chat or "", row)
 
-    def groups(self) -> Iterator[sqlite3.Row | BrokenTable]:
-        return self._all("registered_groups")
+    def groups(self) -> Iterator[sqlite3.Row | Unread]:
+        return self._tables.rows("registered_groups")
 
     def sessions(self) -> Mapping[str, str]:
         """By folder."""
-        rows = (row for row in self._all("sessions") if not isinstance(row, BrokenTable))
+        rows = (row for row in self._tables.rows("sessions") if not isinstance(row, Unread))
         pairs = ((text(row["group_folder"]), text(row["session_id"])) for row in rows)
         return {folder: session for folder, session in pairs if folder and session}
 
     def tasks(self) -> Iterator[ForeignTask | Unread]:
-        for row in self._all("scheduled_tasks"):
-            yield Unread(name=row.name, why=row.why) if isinstance(row, BrokenTable) else _task(row)
+        for row in self._tables.rows("scheduled_tasks"):
+            yield row if isinstance(row, Unread) else _task(row)
 
     def runs(self) -> Iterator[ForeignRun | Unread]:
-        for row in self._all("task_run_logs"):
-            yield Unread(name=row.name, why=row.why) if isinstance(row, BrokenTable) else _run(row)
+        for row in self._tables.rows("task_run_logs"):
+            yield row if isinstance(row, Unread) else _run(row)
 
     def messages(
         self, *, assistant: str, has_own_number: bool
@@ -113,16 +101,33 @@ class Rows:
         """In the order in which they were sent; in the same instant, as they were stored."""
         us = _Us(name=assistant, has_own_number=has_own_number)
         given = self._given()
-        for row in self._all("messages", _IN_ORDER):
-            if isinstance(row, BrokenTable):
-                yield Unread(name=row.name, why=row.why)
-            else:
-                yield _message(row, us, given)
+        unread: list[Unread] = []
+        with contextlib.closing(sqlite3.connect("", check_same_thread=False)) as order:
+            order.execute("CREATE TABLE line (at, number, is_timeless)")
+            order.executemany("INSERT INTO line VALUES (?, ?, ?)", self._times(unread))
+            yield from unread
+            sorted_ = order.execute("SELECT * FROM line ORDER BY at, number")
+            for at, number, is_timeless in sorted_:
+                row = self._tables.row("messages", number)
+                time = _Time(at=from_microseconds(at), is_guessed=bool(is_timeless))
+                yield row if isinstance(row, Unread) else _message(row, time, us, given)
+
+    def _times(self, unread: list[Unread]) -> Iterator[tuple[int, int, bool]]:
+        """Of each message; one that has none has that of the newest one stored before it."""
+        newest: dict[object, int] = {}
+        for row in self._tables.rows("messages", columns=("chat_jid", "timestamp")):
+            if isinstance(row, Unread):
+                unread.append(row)
+                continue
+            chat, at = row["chat_jid"], microseconds(row["timestamp"])
+            if at is not None:
+                newest[chat] = max(at, newest.get(chat, at))
+            yield newest.get(chat, 0) if at is None else at, row["number"], at is None
 
     def _given(self) -> Mapping[str, datetime]:
         """By chat: what an agent has seen last. Broken: nothing is known of it."""
-        for row in self._all("router_state"):
-            if isinstance(row, BrokenTable) or row["key"] != "last_agent_timestamp":
+        for row in self._tables.rows("router_state"):
+            if isinstance(row, Unread) or row["key"] != "last_agent_timestamp":
                 continue
             try:
                 found = json.loads(row["value"])
@@ -133,31 +138,11 @@ class Rows:
                 return {chat: at for chat, at in times.items() if at is not None}
         return {}
 
-    def _all(self, table: str, statement: str = _AS_STORED) -> Iterator[sqlite3.Row | BrokenTable]:
-        """What can be read of a damaged file is read; a table that is not there is empty."""
-        try:
-            there = self._columns(table)
-            if not there:
-                return
-            # Older versions lack some columns.
-            names = (name if name in there else f"NULL AS {name}" for name in _COLUMNS[table])
-            asked = statement.format(columns=", ".join(names), table=table)
-            # Not `yield from`: that would close the cursor, perhaps after its database.
-            for row in self._connection.execute(asked):  # noqa: UP028
-                yield row
-        except sqlite3.Error as error:
-            yield BrokenTable(name=f"table {table}", why=f"the rest cannot be read: {error}")
 
-    def _columns(self, table: str) -> frozenset[str]:
-        rows = self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
-        return frozenset(row["name"] for row in rows)
-
-    def _count(self, table: str) -> int:
-        try:
-            statement = f"SELECT COUNT(*) FROM {table}"  # noqa: S608  a name of ours
-            return int(self._connection.execute(statement).fetchone()[0])
-        except sqlite3.Error:  # not there, or told of when it is read
-            return 0
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Time:
+    at: datetime
+    is_guessed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,29 +209,30 @@ def _run(row: sqlite3.Row) -> ForeignRun | Unread:
     )
 
 
-def _message(row: sqlite3.Row, us: _Us, given: Mapping[str, datetime]) -> ForeignMessage | Unread:
+def _message(
+    row: sqlite3.Row, time: _Time, us: _Us, given: Mapping[str, datetime]
+) -> ForeignMessage | Unread:
     chat, words = text(row["chat_jid"]), text(row["content"])
     id_ = text(row["id"])
     if not chat or not words or not words.strip():
         why = "it has no text" if chat else "it names no chat"
         return Unread(name=id_ or f"row {row['number']}", why=why)
     remarks = []
-    if row["is_timeless"]:
+    if time.is_guessed:
         remarks.append("its time cannot be read: it has that of the one before it")
     if not id_:
         remarks.append("it had no id: it has one made of its place")
     sender = text(row["sender"]) or ""
     is_bot = us.said(row, words)
-    at = from_microseconds(row["at"])
     return ForeignMessage(
         chat=chat,
         id=id_ or f"nanoclaw-row-{row['number']}",
         sender=sender,
         sender_name=us.name if is_bot else text(row["sender_name"]) or sender,
         text=words,
-        at=at,
+        at=time.at,
         is_bot=is_bot,
-        was_given=chat in given and at <= given[chat],
+        was_given=chat in given and time.at <= given[chat],
         channel=channel_of(chat),
         remarks=tuple(remarks),
     )

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import posixpath
 import stat
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from hallporter.domain.import_report import Noun, Outcome, Piece
+from hallporter.imports.place import FOLDER, entered, open_file
+from hallporter.removal import is_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from threading import Event
 
-Parts = tuple[str, ...]
+    from hallporter.imports.place import Parts
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Opening a pipe would wait for someone to write into it.
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OURS = 0o700
 _MODE = 0o777  # what is kept of a mode: nobody becomes someone else by an import
@@ -28,36 +29,54 @@ _OTHER = "another one of this name is there already, and stays"
 _LEADS_OUT = "a link that leads out of its folder"
 
 
-def count_files(source: Path) -> int:
+def count_files(top: int, parts: Parts, stopping: Event) -> int:
     """How many `copied` will tell of, more or less."""
-    return sum(len(files) for _, _, files in os.walk(source))
+    count = 0
+    pending = [parts]
+    while pending and not stopping.is_set():
+        here = pending.pop()
+        with contextlib.suppress(OSError), entered(top, here) as folder:
+            if folder is None:
+                continue
+            for entry in os.listdir(folder):  # noqa: PTH208  a handle, not a path
+                if is_directory(folder, entry):
+                    pending.append((*here, entry))
+                else:
+                    count += 1
+    return count
 
 
-def copied(source: Path, target: Path, name: str, *, is_dry_run: bool) -> Iterator[Piece]:
-    """Each file of `source`, with its mode and time; `name` is how the folder is called. A file
+def copied(
+    top: int, parts: Parts, target: Path, *, is_dry_run: bool, stopping: Event
+) -> Iterator[Piece]:
+    """Each file of the folder that `parts` lead to from `top`, with its mode and time. A file
     comes whole or not at all, so an import that was cut short can be repeated."""
     try:
-        top = os.open(source, _FOLDER)
-    except FileNotFoundError:
-        return
+        with contextlib.ExitStack() as stack:
+            source = stack.enter_context(entered(top, parts))
+            if source is None:
+                return
+            copy = _target(target, is_dry_run=is_dry_run)
+            if copy is not None:
+                stack.callback(os.close, copy)
+            yield from _Copying(
+                top=source, copy=copy, name=parts, is_dry_run=is_dry_run, stopping=stopping
+            ).all()
     except OSError as error:
-        yield _piece((name,), Outcome.SKIPPED, _why(error))
-        return
-    with contextlib.ExitStack() as stack:
-        stack.callback(os.close, top)
-        copy: int | None = None
-        try:
-            if not is_dry_run:
-                with contextlib.suppress(FileExistsError):
-                    target.mkdir(parents=True)
-            copy = os.open(target, _FOLDER)
-            stack.callback(os.close, copy)
-        except FileNotFoundError:
-            pass  # a dry run, into a folder that is still to be made
-        except OSError as error:
-            yield _piece((name,), Outcome.SKIPPED, _why(error))
-            return
-        yield from _Copying(top=top, copy=copy, name=name, is_dry_run=is_dry_run).all()
+        yield _piece(parts, Outcome.SKIPPED, _why(error))
+
+
+def _target(path: Path, *, is_dry_run: bool) -> int | None:
+    """None in a dry run, when it is still to be made."""
+    if not is_dry_run:
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(parents=True)
+    try:
+        return os.open(path, FOLDER)
+    except FileNotFoundError:
+        if is_dry_run:
+            return None
+        raise
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,30 +85,33 @@ class _Copying:
 
     top: int
     copy: int | None
-    name: str
+    name: Parts
     is_dry_run: bool
+    stopping: Event
     made: list[tuple[Parts, os.stat_result]] = field(default_factory=list)
 
     def all(self) -> Iterator[Piece]:
         """One open folder at a time on each side, so that no depth can exhaust us."""
         pending: list[Parts] = [()]
-        while pending:
+        while pending and not self.stopping.is_set():
             parts = pending.pop()
             try:
                 yield from self._folder(parts, pending)
             except OSError as error:
                 yield self._told(parts, Outcome.SKIPPED, _why(error))
         for parts, found in reversed(self.made):
-            with contextlib.suppress(OSError), _at(self.copy, parts) as there:
+            with contextlib.suppress(OSError), entered(self.copy, parts) as there:
                 if there is not None:
                     os.utime(there, ns=(found.st_atime_ns, found.st_mtime_ns))
 
     def _folder(self, parts: Parts, pending: list[Parts]) -> Iterator[Piece]:
-        with _at(self.top, parts) as here, _at(self.copy, parts) as there:
+        with entered(self.top, parts) as here, entered(self.copy, parts) as there:
             if here is None:
                 return
             for entry in sorted(os.listdir(here)):  # noqa: PTH208  a handle, not a path
                 own = (*parts, entry)
+                if self.stopping.is_set():
+                    return
                 try:
                     found = os.stat(entry, dir_fd=here, follow_symlinks=False)
                     if not stat.S_ISDIR(found.st_mode):
@@ -107,7 +129,7 @@ class _Copying:
         if known is not None or self.is_dry_run:
             return known is None or stat.S_ISDIR(known.st_mode)
         os.mkdir(parts[-1], found.st_mode & _MODE | _OURS, dir_fd=there)
-        with _at(there, parts[-1:]) as made:
+        with entered(there, parts[-1:]) as made:
             if made is not None:
                 os.fchmod(made, found.st_mode & _MODE | _OURS)
                 _give(made, there)
@@ -126,7 +148,7 @@ class _Copying:
             is_same = _is_same(parts[-1], here, there, found, known)
             return (Outcome.THERE, "") if is_same else (Outcome.SKIPPED, _OTHER)
         if there is not None and not self.is_dry_run:
-            _copy(parts[-1], here, there)
+            _copy(parts[-1], here, there, self.stopping)
         return Outcome.CARRIED, ""
 
     def _link(self, parts: Parts, here: int, there: int | None) -> tuple[Outcome, str]:
@@ -143,32 +165,7 @@ class _Copying:
         return Outcome.CARRIED, ""
 
     def _told(self, parts: Parts, outcome: Outcome, why: str = "") -> Piece:
-        return _piece((self.name, *parts), outcome, why)
-
-
-@contextlib.contextmanager
-def _at(top: int | None, parts: Parts) -> Iterator[int | None]:
-    """Down step by step, never along a link; None when it is not there."""
-    if top is None:
-        yield None
-        return
-    here = os.dup(top)
-    try:
-        for part in parts:
-            there = os.open(part, _FOLDER, dir_fd=here)
-            os.close(here)
-            here = there
-    except FileNotFoundError:
-        os.close(here)
-        yield None
-        return
-    except OSError:
-        os.close(here)
-        raise
-    try:
-        yield here
-    finally:
-        os.close(here)
+        return _piece((*self.name, *parts), outcome, why)
 
 
 def _look(name: str, folder: int) -> os.stat_result | None:
@@ -178,26 +175,31 @@ def _look(name: str, folder: int) -> os.stat_result | None:
         return None
 
 
-def _copy(name: str, here: int, there: int) -> None:
+def _copy(name: str, here: int, there: int, stopping: Event) -> None:
     """Written aside and linked in: that fails where a rename would replace."""
     aside = f".{name[:64]}.importing"
     with contextlib.suppress(FileNotFoundError):  # of an import that was cut short
         os.unlink(aside, dir_fd=there)
-    with os.fdopen(os.open(name, _FILE, dir_fd=here), "rb") as source:
-        found = os.fstat(source.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(None, "it changed while it was read", name)
-        with os.fdopen(os.open(aside, _NEW_FILE, 0o600, dir_fd=there), "wb") as copy:
-            while chunk := source.read(_CHUNK):
-                copy.write(chunk)
-            copy.flush()
-            os.fchmod(copy.fileno(), found.st_mode & _MODE)
-            _give(copy.fileno(), there)
-            os.utime(copy.fileno(), ns=(found.st_atime_ns, found.st_mtime_ns))
-    try:
-        os.link(aside, name, src_dir_fd=there, dst_dir_fd=there, follow_symlinks=False)
-    finally:
-        os.unlink(aside, dir_fd=there)
+    with open_file(name, here) as source:
+        copy = os.fdopen(os.open(aside, _NEW_FILE, 0o600, dir_fd=there), "wb")
+        try:
+            with copy:
+                _fill(copy, source, there, stopping)
+            os.link(aside, name, src_dir_fd=there, dst_dir_fd=there, follow_symlinks=False)
+        finally:
+            os.unlink(aside, dir_fd=there)
+
+
+def _fill(copy: BinaryIO, source: BinaryIO, there: int, stopping: Event) -> None:
+    found = os.fstat(source.fileno())
+    while chunk := source.read(_CHUNK):
+        copy.write(chunk)
+        if stopping.is_set():
+            raise OSError(errno.ECANCELED, "the import was ended")
+    copy.flush()
+    os.fchmod(copy.fileno(), found.st_mode & _MODE)
+    _give(copy.fileno(), there)
+    os.utime(copy.fileno(), ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
 def _give(made: int, folder: int) -> None:
@@ -214,10 +216,7 @@ def _is_same(
         return False
     if found.st_mtime_ns == known.st_mtime_ns:
         return True
-    with (
-        os.fdopen(os.open(name, _FILE, dir_fd=here), "rb") as one,
-        os.fdopen(os.open(name, _FILE, dir_fd=there), "rb") as other,
-    ):
+    with open_file(name, here) as one, open_file(name, there) as other:
         while chunk := one.read(_CHUNK):
             if other.read(_CHUNK) != chunk:
                 return False

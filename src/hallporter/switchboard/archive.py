@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 class Archive(Protocol):
     """Only read; what is no sense in it is handed in as such, and hinders nothing else. Its
-    iterators are used on other threads, one at a time."""
+    iterators are used on other threads, one at a time, and end soon when whoever opened it wants an
+    end."""
 
     @property
     def source(self) -> str:

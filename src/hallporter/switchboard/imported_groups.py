@@ -17,7 +17,7 @@ from hallporter.domain.trigger import check_trigger, default_trigger
 from hallporter.switchboard.groups import MAIN_CHAT, MAIN_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from datetime import datetime
 
     from hallporter.books import Tx
@@ -49,8 +49,8 @@ class _Taken:
     """Names and chats that are spoken for while it is decided."""
 
     folders: set[str]
-    chats: dict[str, Group]
-    groups: dict[str, Group] = field(default_factory=dict)
+    chats: Mapping[str, Group]  # of groups that were here before
+    groups: dict[str, Group] = field(default_factory=dict)  # by their folder
     added: list[Group] = field(default_factory=list)
 
 
@@ -78,7 +78,8 @@ class ImportedGroups:
     ) -> Settled:
         """Reads only; `write` does what it says."""
         main = tx.groups.main()
-        wants_main = next((group for group in theirs if group.is_main), None)
+        fit = list(_fit(theirs, ledger))
+        wants_main = next((group for group in fit if group.is_main), None)
         is_new_main = wants_main is not None and self._is_new(tx, wants_main)
         gives_way = main if main is not None and is_new_main and self._is_unused(tx, main) else None
         ours = [group for group in tx.groups.all() if group != gives_way]
@@ -86,7 +87,7 @@ class ImportedGroups:
             folders={group.folder.casefold() for group in ours},
             chats={group.chat: group for group in ours},
         )
-        for foreign in theirs:
+        for foreign in fit:
             is_main = foreign is wants_main and is_new_main
             self._decide_one(taken, foreign, house, now, ledger, is_main=is_main)
         if not any(group.is_main for group in taken.added):
@@ -135,14 +136,7 @@ class ImportedGroups:
             taken.groups[foreign.folder] = known
             ledger.there(Noun.GROUPS)
             return
-        if not is_chat(foreign.chat):
-            ledger.skipped(Noun.GROUPS, foreign.folder, f"{foreign.chat[:80]!r} is no chat's id")
-            return
-        try:
-            folder = _free_folder(foreign.folder, taken.folders)
-        except InvalidRequestError as error:
-            ledger.skipped(Noun.GROUPS, foreign.chat, error.message)
-            return
+        folder = _free_folder(foreign.folder, taken.folders)
         if folder != foreign.folder:
             what = f"its folder {foreign.folder!r} is taken or reserved here: it has {folder!r}"
             ledger.mended(Noun.GROUPS, foreign.chat, what)
@@ -170,7 +164,6 @@ class ImportedGroups:
             ledger.note(str(Noun.GROUPS), what, foreign.folder)
         ledger.carried(Noun.GROUPS)
         taken.folders.add(folder.casefold())
-        taken.chats[group.chat] = group
         taken.groups[foreign.folder] = group
         taken.added.append(group)
 
@@ -216,12 +209,38 @@ def is_chat(chat: str) -> bool:
     return 0 < len(chat) <= MAX_CHAT and chat.isprintable() and " " not in chat
 
 
+def _fit(theirs: Sequence[ForeignGroup], ledger: Ledger) -> Iterator[ForeignGroup]:
+    """Those that can be groups; of the others nothing is carried over, their files neither."""
+    chats: set[str] = set()
+    folders: set[str] = set()
+    for foreign in theirs:
+        if not (why := _unfit(foreign, chats, folders)):
+            chats.add(foreign.chat)
+            folders.add(foreign.folder)
+            yield foreign
+        else:
+            ledger.skipped(Noun.GROUPS, foreign.folder, why)
+
+
+def _unfit(foreign: ForeignGroup, chats: Collection[str], folders: Collection[str]) -> str:
+    if not is_chat(foreign.chat):
+        return f"{foreign.chat[:80]!r} is no chat's id"
+    if foreign.chat in chats:
+        return "its chat is there twice, and the first one counts"
+    if foreign.folder in folders:
+        return "its folder is there twice, and the first one counts"
+    try:
+        if foreign.folder.casefold() != _RESERVED:
+            parse_folder(foreign.folder)
+    except InvalidRequestError as error:
+        return error.message
+    return ""
+
+
 def _free_folder(wanted: str, taken: set[str]) -> Folder:
-    """Their own name, or one like it that nobody has. Raises `InvalidRequestError`."""
-    if wanted.casefold() != _RESERVED:
-        parse_folder(wanted)
-        if wanted.casefold() not in taken:
-            return Folder(wanted)
+    """Their own name, or one like it that nobody has."""
+    if wanted.casefold() not in {*taken, _RESERVED}:
+        return Folder(wanted)
     stem = f"{wanted[:_LONGEST_STEM]}-imported"
     names = itertools.chain((stem,), (f"{stem}-{number}" for number in itertools.count(2)))
     return next(parse_folder(name) for name in names if name.casefold() not in taken)

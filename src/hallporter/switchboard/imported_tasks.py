@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -22,8 +23,9 @@ from hallporter.domain.task import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from hallporter.books import Tx
     from hallporter.domain.foreign import ForeignRun, ForeignTask
     from hallporter.domain.group import Group
     from hallporter.domain.import_report import Ledger
@@ -36,34 +38,85 @@ _OVER = (
 )
 
 
-def task_id(theirs: str) -> TaskId:
-    """The same id wherever it can be one of ours."""
-    return TaskId(_ODD.sub("-", theirs)[:_LONGEST_ID])
+class ImportedTasks:
+    """Decides what each task becomes, over all batches of one import; `tasks` are by their ids
+    there, those that came and those that were here."""
+
+    def __init__(self, groups: Mapping[str, Group], *, timezone: str, ledger: Ledger) -> None:
+        self._groups = groups
+        self._timezone = timezone
+        self._ledger = ledger
+        self._seen: set[str] = set()
+        self._ids: set[TaskId] = set()
+        self.tasks: dict[str, Task] = {}
+
+    def decide(self, tx: Tx, batch: Sequence[ForeignTask], now: datetime) -> Sequence[Task]:
+        """Those that come now; reads only."""
+        added = []
+        for foreign in batch:
+            group = self._groups.get(foreign.folder)
+            if foreign.id in self._seen:
+                why = "its id is there twice, and the first one counts"
+                self._ledger.skipped(Noun.TASKS, foreign.id, why)
+            elif group is None:
+                why = f"no group with the folder {foreign.folder[:80]!r} was imported"
+                self._ledger.skipped(Noun.TASKS, foreign.id, why)
+            elif (task := self._decide_one(tx, foreign, group, now)) is not None:
+                added.append(task)
+            self._seen.add(foreign.id)
+        return added
+
+    def _decide_one(self, tx: Tx, foreign: ForeignTask, group: Group, now: datetime) -> Task | None:
+        """None when it is here, or cannot be."""
+        for id_ in _ids(foreign):
+            there = tx.tasks.get(id_)
+            if id_ in self._ids or (there is not None and there.folder != group.folder):
+                continue  # another one's
+            if there is None:
+                task = _decided(
+                    foreign, id_, group, timezone=self._timezone, now=now, ledger=self._ledger
+                )
+            else:
+                task = there
+                self._ledger.there(Noun.TASKS)
+            if task is not None:
+                self._ids.add(id_)
+                self.tasks[foreign.id] = task
+            return task if there is None else None
+        self._ledger.skipped(Noun.TASKS, foreign.id, "all ids that it could have are taken")
+        return None
 
 
-def decided(
+def _ids(foreign: ForeignTask) -> Iterator[TaskId]:
+    """Its own wherever it can be one of ours; else one that is made of it, always the same."""
+    stem = _ODD.sub("-", foreign.id)
+    if stem == foreign.id and len(stem) <= _LONGEST_ID:
+        yield TaskId(stem)
+    mark = sha256(f"{foreign.folder}/{foreign.id}".encode()).hexdigest()
+    for length in (8, 32):
+        yield TaskId(f"{stem[: _LONGEST_ID - length - 1]}-{mark[:length]}")
+
+
+def _decided(
     foreign: ForeignTask,
-    groups: Mapping[str, Group],
+    id_: TaskId,
+    group: Group,
     *,
     timezone: str,
     now: datetime,
     ledger: Ledger,
 ) -> Task | None:
     """What a task becomes here; None is told to the ledger."""
-    group = groups.get(foreign.folder)
-    if group is None:
-        why = f"no group with the folder {foreign.folder[:80]!r} was imported"
-        ledger.skipped(Noun.TASKS, foreign.id, why)
-        return None
     try:
         schedule = _schedule(foreign, timezone, now)
         prompt = parse_prompt(foreign.prompt)
     except InvalidRequestError as error:
         ledger.skipped(Noun.TASKS, foreign.id, error.message)
         return None
-    id_ = task_id(foreign.id)
     if id_ != foreign.id:
-        ledger.mended(Noun.TASKS, foreign.id, f"its id does not fit here: it has {id_!r}")
+        ledger.mended(
+            Noun.TASKS, foreign.id, f"its id does not fit here, or is taken: it has {id_!r}"
+        )
     if foreign.chat != group.chat:
         what = f"it was for another chat: it is for its group's, {group.chat}"
         ledger.mended(Noun.TASKS, foreign.id, what)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,7 @@ class Importing:
         self,
         *,
         system: str,
-        open_archive: Callable[[str, str | None], AbstractContextManager[Archive]],
+        open_archive: Callable[[str, str | None, threading.Event], AbstractContextManager[Archive]],
         store: Store,
         clock: Clock,
         new_id: NewId,
@@ -77,21 +78,25 @@ class Importing:
         if self._lock.locked():
             raise ConflictError("an import is running: wait for its end")
         async with self._lock:
-            opened = self._open_archive(path, config)
-            archive = await on_thread(opened.__enter__)
+            stopping = threading.Event()
+            opened = self._open_archive(path, config, stopping)
+            stack = contextlib.ExitStack()
             try:
-                async with contextlib.aclosing(self._run(archive, is_dry_run=is_dry_run)) as steps:
+                archive = await on_thread(lambda: stack.enter_context(opened), stopping)
+                running = self._run(archive, stopping, is_dry_run=is_dry_run)
+                async with contextlib.aclosing(running) as steps:
                     async for step in steps:
                         yield step
             finally:
-                await on_thread(lambda: opened.__exit__(None, None, None))
+                await on_thread(stack.close, stopping)
 
     async def _run(
-        self, archive: Archive, *, is_dry_run: bool
+        self, archive: Archive, stopping: threading.Event, *, is_dry_run: bool
     ) -> AsyncGenerator[Progress | Report]:
         ledger = Ledger()
         moving = Moving(
             archive=archive,
+            stopping=stopping,
             ledger=ledger,
             is_dry_run=is_dry_run,
             store=self._store,

@@ -15,7 +15,7 @@ from hallporter.domain.ids import ChatId
 from hallporter.domain.import_report import Noun, Outcome
 from hallporter.switchboard.imported_groups import is_chat
 from hallporter.switchboard.imported_messages import tell
-from hallporter.switchboard.imported_tasks import decided, task_id, tick_of
+from hallporter.switchboard.imported_tasks import ImportedTasks, tick_of
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Mapping,
         Sequence,
     )
+    from threading import Event
 
     from hallporter.books import Tx
     from hallporter.domain.foreign import (
@@ -72,6 +73,7 @@ class Moving:
     """A dry one decides the same, on a store that it only reads."""
 
     archive: Archive
+    stopping: Event  # set when it is cut short: the archive's work ends
     ledger: Ledger
     is_dry_run: bool
     store: Store
@@ -85,16 +87,18 @@ class Moving:
 
     async def go(self) -> AsyncGenerator[tuple[int, int]]:
         """How far it is, and of how many steps; the total is an estimate."""
-        house = await on_thread(self.archive.house)
+        house = await self._on_thread(self.archive.house)
         for remark in house.remarks:
             self.ledger.note("settings", remark)
         await self._carry_chats()
-        theirs = self._readable(Noun.GROUPS, await on_thread(lambda: list(self.archive.groups())))
+        theirs = self._readable(
+            Noun.GROUPS, await self._on_thread(lambda: list(self.archive.groups()))
+        )
         settled = await self._settle(theirs, house)
-        done, total = 0, await on_thread(partial(self.archive.size, settled.folders))
+        done, total = 0, await self._on_thread(partial(self.archive.size, settled.folders))
         yield done, total
         files = self.archive.files(settled.folders, is_dry_run=self.is_dry_run)
-        async for pieces in _batches(files):
+        async for pieces in self._batches(files):
             for piece in pieces:
                 self.ledger.add(piece)
             done += len(pieces)
@@ -102,13 +106,13 @@ class Moving:
         await self._name_orphans(settled)
         await self._carry_sessions(theirs, settled.groups)
         chats = {group.chat for group in settled.groups.values()}
-        async for messages in _batches(self.archive.messages()):
+        async for messages in self._batches(self.archive.messages()):
             await self._carry_messages(messages, chats)
             done += len(messages)
             yield done, total
         # After the history: a task that is due speaks as soon as it is there.
         tasks = await self._carry_tasks(settled.groups, house.timezone or self.timezone)
-        async for runs in _batches(self.archive.runs()):
+        async for runs in self._batches(self.archive.runs()):
             await self._carry_runs(runs, tasks)
             done += len(runs)
             yield done, total
@@ -117,7 +121,7 @@ class Moving:
     # --- chats and groups ---------------------------------------------------------------------
 
     async def _carry_chats(self) -> None:
-        async for read in _batches(self.archive.chats()):
+        async for read in self._batches(self.archive.chats()):
             found = self._readable(Noun.CHATS, read)
             chats = [one for one in found if self._is_fit(Noun.CHATS, one.name or "", one.chat)]
             fresh = await self._apply(partial(self._see, chats=chats))
@@ -166,7 +170,7 @@ class Moving:
             self.neighbours.groups_changed(group.folder)
 
     async def _name_orphans(self, settled: Settled) -> None:
-        for name in await on_thread(lambda: list(self.archive.orphans(settled.folders))):
+        for name in await self._on_thread(lambda: list(self.archive.orphans(settled.folders))):
             what = "no imported group has this folder: it stays where it is"
             self.ledger.note(str(Noun.FILES), what, name)
 
@@ -175,7 +179,7 @@ class Moving:
     ) -> None:
         for foreign in theirs:
             group, session = groups.get(foreign.folder), foreign.session_id
-            if group is None or session is None:
+            if group is None or group.chat != foreign.chat or session is None:
                 continue
             outcome = await self._apply(partial(self._resume, chat_id=group.chat, session=session))
             match outcome:
@@ -215,39 +219,24 @@ class Moving:
 
     async def _carry_tasks(self, groups: Mapping[str, Group], zone: str) -> Mapping[str, Task]:
         """By their ids there, those that came and those that were here."""
-        found: dict[str, Task] = {}
-        async for read in _batches(self.archive.tasks()):
+        deciding = ImportedTasks(groups, timezone=zone, ledger=self.ledger)
+        async for read in self._batches(self.archive.tasks()):
             tasks = self._readable(Noun.TASKS, read)
-            known, added = await self._apply(
-                partial(self._plan, tasks=tasks, groups=groups, zone=zone)
-            )
-            found |= known | added
-            self.ledger.there(Noun.TASKS, len(known))
+            added = await self._apply(partial(self._plan, tasks=tasks, deciding=deciding))
             self.ledger.carried(Noun.TASKS, len(added))
             if added and not self.is_dry_run:
                 self.neighbours.poke()
-                for folder in {task.folder for task in added.values()}:
+                for folder in {task.folder for task in added}:
                     self.neighbours.tasks_changed(folder)
-        return found
+        return deciding.tasks
 
     def _plan(
-        self, tx: Tx, tasks: Sequence[ForeignTask], groups: Mapping[str, Group], zone: str
-    ) -> tuple[dict[str, Task], dict[str, Task]]:
-        """Those that are here, and those that come now."""
-        known: dict[str, Task] = {}
-        added: dict[str, Task] = {}
-        now = self.clock.now()
-        for foreign in tasks:
-            if (there := tx.tasks.get(task_id(foreign.id))) is not None:
-                known[foreign.id] = there
-                continue
-            task = decided(foreign, groups, timezone=zone, now=now, ledger=self.ledger)
-            if task is None:
-                continue
-            added[foreign.id] = task
-            if not self.is_dry_run:
-                tx.tasks.add(task)
-        return known, added
+        self, tx: Tx, tasks: Sequence[ForeignTask], deciding: ImportedTasks
+    ) -> Sequence[Task]:
+        added = deciding.decide(tx, tasks, self.clock.now())
+        for task in added if not self.is_dry_run else ():
+            tx.tasks.add(task)
+        return added
 
     async def _carry_runs(
         self, read: Sequence[ForeignRun | Unread], tasks: Mapping[str, Task]
@@ -286,18 +275,22 @@ class Moving:
         self.ledger.skipped(noun, name, f"{chat[:80]!r} is no chat's id")
         return False
 
+    async def _batches(self, items: Iterator[T]) -> AsyncIterator[list[T]]:
+        while batch := await self._on_thread(lambda: list(itertools.islice(items, BATCH))):
+            yield batch
 
-async def on_thread(fn: Callable[[], T]) -> T:
-    """For a slow disk. Whoever is cancelled meanwhile waits for its end: what it reads from must
-    not be closed before."""
+    async def _on_thread(self, fn: Callable[[], T]) -> T:
+        return await on_thread(fn, self.stopping)
+
+
+async def on_thread(fn: Callable[[], T], stopping: Event) -> T:
+    """For a slow disk. Whoever is cancelled meanwhile asks for its end and waits for it: what it
+    reads from must not be closed before."""
     work = asyncio.get_running_loop().run_in_executor(None, fn)
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
+        stopping.set()
         await asyncio.wait([work])
+        work.exception()  # of something that was cut short: nobody asks any more
         raise
-
-
-async def _batches(items: Iterator[T]) -> AsyncIterator[list[T]]:
-    while batch := await on_thread(lambda: list(itertools.islice(items, BATCH))):
-        yield batch

@@ -11,7 +11,7 @@ from hallporter.api.desk import Desk
 from hallporter.api.metrics import Metrics
 from hallporter.domain.token import digest
 from hallporter.home import admin_token
-from hallporter.imports.nanoclaw import open_nanoclaw
+from hallporter.imports.nanoclaw import clear, open_nanoclaw
 from hallporter.settings import check_agent
 from hallporter.switchboard.importing import Importing
 from hallporter.switchboard.moving import Neighbours
@@ -93,9 +93,11 @@ def open_doors(ground: Ground, staff: Staff, upkeep: Upkeep, doctor: Doctor) -> 
 
 
 def _importing(ground: Ground, staff: Staff) -> Importing:
+    home = ground.home.path
+    clear(home)
     return Importing(
         system="NanoClaw",
-        open_archive=lambda path, config: open_nanoclaw(path, config, ground.home.path),
+        open_archive=lambda path, config, stopping: open_nanoclaw(path, config, home, stopping),
         store=ground.store,
         clock=ground.clock,
         new_id=ground.new_id,
