@@ -44,18 +44,23 @@ def empty(folder: int) -> int:
 def remove(path: Path) -> int:
     """A folder with all that is in it; one that is not there is gone already. How many files."""
     with opened(path.parent) as parent:
-        try:
-            is_folder = is_directory(parent, path.name)
-        except FileNotFoundError:
-            return 0
-        if not is_folder:
-            os.unlink(path.name, dir_fd=parent)
-            return 1
-        open_up(parent, path.name)
-        with opened(path.name, parent) as folder:
-            count = empty(folder)
-        os.rmdir(path.name, dir_fd=parent)
-        return count
+        return remove_in(parent, path.name)
+
+
+def remove_in(parent: int, name: str) -> int:
+    """The same in an open folder."""
+    try:
+        is_folder = is_directory(parent, name)
+    except FileNotFoundError:
+        return 0
+    if not is_folder:
+        os.unlink(name, dir_fd=parent)
+        return 1
+    open_up(parent, name)
+    with opened(name, parent) as folder:
+        count = empty(folder)
+    os.rmdir(name, dir_fd=parent)
+    return count
 
 
 def _remove(top: int, name: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from hallporter.domain.errors import RefusedError
 from hallporter.domain.ids import ChatId
 from tests.api.front import MAIN, Front
@@ -33,6 +35,7 @@ async def test_a_purge_takes_what_was_said_and_a_removal_does_not(front: Front) 
 
 async def test_a_purge_that_fails_keeps_the_group_and_can_be_repeated(front: Front) -> None:
     await front.register(FAMILY, "family")
+    await front.say("hello", FAMILY)
     front.stuck.append(RefusedError("groups/family cannot be removed"))
     async with front.client() as operator:
         failed = await operator.delete("/api/groups/family?purge=true")
@@ -40,6 +43,7 @@ async def test_a_purge_that_fails_keeps_the_group_and_can_be_repeated(front: Fro
         again = await operator.delete("/api/groups/family?purge=true")
     assert (failed.status_code, failed.json()["error"]) == (409, "REFUSED")
     assert (there.status_code, again.status_code) == (200, 204)
+    assert json.loads(again.headers["x-removed"])["messages"] == 1
 
 
 async def test_a_text_has_a_limit_and_the_refusal_says_it(front: Front) -> None:

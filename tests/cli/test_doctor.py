@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hallporter.cli.doctor import _mended
+from hallporter.cli.doctor import _mended, _verdict
 from hallporter.sandboxes import leftovers
 from tests.cli.command import COMMAND, PATIENCE, Done, hallporter
 from tests.journeys.host import running, settings
@@ -35,10 +35,26 @@ def home(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("levels", "verdict"),
+    [
+        (["ok", "ok"], "All is well."),
+        (["ok", "warning"], "Nothing is broken. There is 1 warning: see above."),
+        (["warning", "warning"], "Nothing is broken. There are 2 warnings: see above."),
+        (["warning", "problem"], "Something is wrong: see above."),
+    ],
+)
+def test_the_verdict_counts_the_warnings(levels: list[str], verdict: str) -> None:
+    findings = [{"level": level, "mended": ""} for level in levels]
+    mended = {"level": "warning", "mended": "closed to others"}
+    found = {"is_well": "problem" not in levels, "findings": [*findings, mended]}
+    assert _verdict(found) == verdict
+
+
 async def test_a_new_home_is_well(home: Path) -> None:
     done = await hallporter(home, "doctor")
     assert (done.code, done.err) == (0, "")
-    assert done.out.endswith("All is well.\n")
+    assert ("All is well." in done.out) == ("\nwarning " not in done.out)
     assert "the agent of 'main' (demo) can start in bubblewrap" in done.out
     assert "host.port" in done.out
     assert "hallporter.toml" in done.out

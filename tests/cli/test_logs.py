@@ -94,6 +94,12 @@ async def test_nothing_to_show_is_said(tmp_path: Path, home: Path) -> None:
     assert nothing.err == "nothing matches\n"
 
 
+async def test_the_help_names_every_level(tmp_path: Path) -> None:
+    told = (await hallporter(tmp_path, "logs", "--help")).out
+    assert "critical" in told
+    assert "range" not in told.casefold()
+
+
 @pytest.mark.parametrize("wrong", [["--level", "loud"], ["--since", "soon"], ["-n", "-1"]])
 async def test_wrong_usage_is_refused(tmp_path: Path, wrong: list[str]) -> None:
     assert (await hallporter(tmp_path, "logs", *wrong)).code == 2

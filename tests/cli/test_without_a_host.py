@@ -55,8 +55,13 @@ async def test_purging_removes_the_files_and_says_so(tmp_path: Path) -> None:
     await hallporter(tmp_path, "groups", "add", *family)
     for folder in ("groups", "data/ipc", "data/sessions"):
         (tmp_path / folder / "family").mkdir(parents=True)
-    removed = await hallporter(tmp_path, "groups", "remove", "family", "--purge")
-    assert "files are gone, and so is what was said" in removed.out
+        (tmp_path / folder / "family" / "memory.md").write_text("kept")
+    refused = await hallporter(tmp_path, "groups", "remove", "family", "--purge")
+    assert (refused.code, refused.out) == (1, "")
+    assert "say --yes to purge 'family' (web:family)" in refused.err
+    assert (tmp_path / "groups" / "family" / "memory.md").exists()
+    removed = await hallporter(tmp_path, "groups", "remove", "family", "--purge", "--yes")
+    assert "files are gone, and so is what was said in the chat: 3 files removed." in removed.out
     for folder in ("groups", "data/ipc", "data/sessions"):
         assert not (tmp_path / folder / "family").exists()
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import socket
 import sqlite3
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from hallporter.doctor.machine import ClockFacts
 from hallporter.doctor.storage import folder_size, storage_of
 from hallporter.domain.finding import Level
 from hallporter.home import Home, open_home
+from hallporter.removal import remove
 from hallporter.stores.refusals import disk_trouble
 from hallporter.stores.sqlite import open_store
 from hallporter.switchboard.status import Storage
@@ -94,6 +96,22 @@ def test_what_a_home_takes_is_counted_without_following_links(tmp_path: Path) ->
     assert (storage.database, storage.logs) == (550, 7)
     assert 1000 <= storage.groups < 2000
     assert 0 < storage.free <= storage.total
+
+
+def test_a_folder_of_any_depth_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "top").mkdir()
+    (tmp_path / "top" / "file").write_bytes(b"x" * 100)
+    here = os.open(tmp_path / "top", os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("d", dir_fd=here)
+        inner = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+    try:
+        assert folder_size(tmp_path) == 100
+    finally:
+        remove(tmp_path / "top")
     assert folder_size(tmp_path / "nowhere") == 0
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hallporter.mailroom.quarantine import MOST
+from hallporter.mailroom.quarantine import MOST_EACH
 from tests.mailroom.post import FAMILY, WORK, chat_of, names_in, open_post, until
 
 if TYPE_CHECKING:
@@ -122,6 +122,7 @@ async def test_it_is_put_aside_and_the_next_one_acts(
         ((name, why),) = post.put_aside().items()
         assert name == f"{FAMILY}-{NAME}"
         assert reason in why
+        assert post.result(FAMILY, NAME) == {"ok": False, "error": why}
         assert "secret" not in (post.data / "ipc" / "errors" / name).read_text()
         assert (post.data / "ipc" / "errors" / name).stat().st_size <= 64 * 1024
         assert [path.name for path in elsewhere.iterdir()] == ["secret.json"]
@@ -145,9 +146,10 @@ async def test_a_name_that_cannot_be_written_down_is_refused(
         place = os.fsencode(post.box(FAMILY, "messages"))
         with open(place + b"/" + name, "wb") as file:  # noqa: PTH123  the name is no text
             file.write(b'{"type": "message", "text": "odd"}')
-        await until(post.put_aside)
+        await post.quiet()
         assert await post.said(chat_of(FAMILY)) == []
         ((there, why),) = post.put_aside().items()
+        assert names_in(post.box(FAMILY, "results")) == []
         assert there == kept
         assert "its name cannot be used" in why
 
@@ -275,12 +277,12 @@ async def test_a_folder_in_the_place_of_a_result_does_no_harm(tmp_path: Path) ->
 
 async def test_what_is_put_aside_is_bounded(tmp_path: Path) -> None:
     async with open_post(tmp_path) as post:
-        for number in range(MOST + 20):
+        for number in range(MOST_EACH + 20):
             post.ask(FAMILY, b"rubbish", box="tasks", name=f"{number:05d}.json")
         await post.quiet()
         kept = list(post.put_aside())
-        assert len(kept) == MOST
-        assert (kept[0], kept[-1]) == ("family-00020.json", f"family-{MOST + 19:05d}.json")
+        assert len(kept) == MOST_EACH
+        assert (kept[0], kept[-1]) == ("family-00020.json", f"family-{MOST_EACH + 19:05d}.json")
 
 
 async def test_results_that_nobody_reads_are_bounded(tmp_path: Path) -> None:

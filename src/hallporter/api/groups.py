@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -203,7 +204,8 @@ async def change(folder: InFolder, body: ChangeBody, desk: At) -> GroupAnswer:
     status_code=204,
     summary="Remove a group",
     description="Its agent is stopped, and what waited in its chat is ignored. Its folder and"
-    " history stay; with `purge` its files and all that was said in its chat go too, for good. A"
+    " history stay; with `purge` its files and all that was said in its chat go too, for good: the"
+    " header `X-Removed` says how much, as JSON. A"
     " purge that fails has kept the group, and can be repeated.",
     responses={404: {"model": Problem}, 409: {"model": Problem}},
 )
@@ -213,9 +215,10 @@ async def remove(
     purge: Annotated[bool, Query(description="Remove its files and history as well.")] = False,  # noqa: FBT002
 ) -> Response:
     if purge:
-        await desk.forgetting.purge(folder)
-    else:
-        await desk.dismiss(await desk.groups.remove(folder))
+        removal = (await desk.forgetting.purge(folder)).removal
+        counts = json.dumps(dict(removal.counts))
+        return Response(status_code=204, headers={"X-Removed": counts})
+    await desk.dismiss(await desk.groups.remove(folder))
     return Response(status_code=204)
 
 

@@ -133,9 +133,10 @@ def forget(
         _make_sure(chat)
 
     async def work(client: Client) -> Any:  # noqa: ANN401  JSON
-        from hallporter.cli.host import LONG
+        from hallporter.cli.host import LONG, REPEAT
 
-        return (await client.post("/api/forget", {"chat": chat}, patience=LONG))["data"]
+        answer = await client.post("/api/forget", {"chat": chat}, patience=LONG, advice=REPEAT)
+        return answer["data"]
 
     forgotten = ask(context, work)
     if as_json:

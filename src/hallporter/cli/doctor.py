@@ -123,7 +123,20 @@ def _show(found: Mapping[str, Any]) -> None:
     if found["settings"]:
         count = len(found["settings"]) - len(rows)
         screen.show(f"\n{count} settings have their default; a change acts at the next start.")
-    screen.show("\nAll is well." if found["is_well"] else "\nSomething is wrong: see above.")
+    screen.show(f"\n{_verdict(found)}")
+
+
+def _verdict(found: Mapping[str, Any]) -> str:
+    if not found["is_well"]:
+        return "Something is wrong: see above."
+    levels = [one["level"] for one in found["findings"] if not one["mended"]]
+    match levels.count("warning"):
+        case 0:
+            return "All is well."
+        case 1:
+            return "Nothing is broken. There is 1 warning: see above."
+        case count:
+            return f"Nothing is broken. There are {count} warnings: see above."
 
 
 def _indented(text: str) -> str:

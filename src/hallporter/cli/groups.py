@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -197,24 +198,49 @@ def remove(
     purge: Annotated[
         bool, typer.Option("--purge", help="Files and history go too, for good.")
     ] = False,
+    yes: options.Yes = False,
 ) -> None:
     """Remove a group; its folder and history stay unless you say --purge."""
 
-    async def work(client: Client) -> Any:  # noqa: ANN401  JSON
-        from hallporter.cli.host import LONG, in_path
+    async def work(client: Client) -> tuple[Any, Any]:
+        from hallporter.cli.host import LONG, REPEAT, in_path
 
         group = await _one(client, folder)
-        query = {"purge": "true"} if purge else {}
-        await client.delete(f"/api/groups/{in_path(folder)}", patience=LONG, **query)
-        return group
+        path = f"/api/groups/{in_path(folder)}"
+        if not purge:
+            await client.delete(path, patience=LONG)
+            return group, None
+        if not yes:
+            _make_sure(group)
+        headers = await client.delete(path, patience=LONG, advice=REPEAT, purge="true")
+        return group, json.loads(headers.get("X-Removed", "{}"))
 
-    group = ask(context, work)
-    kept = (
-        "Its files are gone, and so is what was said in the chat."
-        if purge
-        else f"Its folder groups/{group['folder']} and what was said in the chat are kept."
+    group, removed = ask(context, work)
+    screen.show(f"The group {group['folder']!r} is removed. {_what_stays(group, removed)}")
+
+
+def _make_sure(group: Any) -> None:  # noqa: ANN401  JSON
+    from hallporter.domain.errors import RefusedError
+
+    folder, chat = group["folder"], group["chat"]
+    if not sys.stdin.isatty():
+        message = f"what is purged cannot be had back: say --yes to purge {folder!r} ({chat})"
+        raise RefusedError(message)
+    if not typer.confirm(
+        f"Remove {folder!r}, its files and what was said in {chat}, for good?"
+    ):
+        raise RefusedError("nothing was removed")
+
+
+def _what_stays(group: Any, removed: Any) -> str:  # noqa: ANN401  JSON
+    from hallporter.domain.removal import told
+
+    if removed is None:
+        return f"Its folder groups/{group['folder']} and what was said in the chat are kept."
+    return (
+        f"Its files are gone, and so is what was said in the chat: {told(removed)} removed."
+        " Backups, and copies of the database, still hold what was said."
     )
-    screen.show(f"The group {group['folder']!r} is removed. {kept}")
 
 
 def _who_may_talk(rule: Any) -> str:  # noqa: ANN401  JSON

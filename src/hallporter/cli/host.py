@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TIMEOUT = 30.0  # seconds for one answer
+REPEAT = "repeat the command: what was begun is finished then, or at the host's next start"
 LONG = 900.0  # seconds where the whole database is rewritten before the answer comes
 _PATIENCE = 10.0  # seconds that another command, or a host that starts, may hold the home
 _LOOK_AGAIN = 0.1  # seconds
@@ -37,18 +38,23 @@ class Client:
     is_running: bool  # False: nobody serves, the app is in this process
 
     async def get(self, path: str, **query: str) -> Any:  # noqa: ANN401  JSON
-        return await self._call("GET", path, params=query)
+        return _json(await self._call("GET", path, params=query))
 
     async def post(
-        self, path: str, body: Mapping[str, object], *, patience: float = _TIMEOUT
+        self, path: str, body: Mapping[str, object], *, patience: float = _TIMEOUT, advice: str = ""
     ) -> Any:  # noqa: ANN401
-        return await self._call("POST", path, json=dict(body), timeout=patience)
+        """`advice` is for who does not get an answer any more."""
+        answer = await self._call("POST", path, advice, json=dict(body), timeout=patience)
+        return _json(answer)
 
     async def patch(self, path: str, body: Mapping[str, object]) -> Any:  # noqa: ANN401
-        return await self._call("PATCH", path, json=dict(body))
+        return _json(await self._call("PATCH", path, json=dict(body)))
 
-    async def delete(self, path: str, *, patience: float = _TIMEOUT, **query: str) -> None:
-        await self._call("DELETE", path, params=query, timeout=patience)
+    async def delete(
+        self, path: str, *, patience: float = _TIMEOUT, advice: str = "", **query: str
+    ) -> httpx.Headers:
+        answer = await self._call("DELETE", path, advice, params=query, timeout=patience)
+        return answer.headers
 
     async def lines(self, path: str, body: Mapping[str, object]) -> AsyncIterator[dict[str, Any]]:
         """An answer that is a JSON object a line, each as it comes; however long that takes."""
@@ -67,15 +73,25 @@ class Client:
             message = f"the host at {self.http.base_url} does not answer any more: {error}"
             raise UnavailableError(message) from error
 
-    async def _call(self, method: str, path: str, **more: Any) -> Any:  # noqa: ANN401
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        advice: str = "",
+        **more: Any,  # noqa: ANN401
+    ) -> httpx.Response:
         try:
             answer = await self.http.request(method, path, **more)
         except httpx.HTTPError as error:
             message = f"the host at {self.http.base_url} does not answer: {error}"
-            raise UnavailableError(message) from error
+            raise UnavailableError(f"{message}; {advice}" if advice else message) from error
         if answer.is_success:
-            return answer.json() if answer.content else None
+            return answer
         raise RefusedError(_refusal(answer))
+
+
+def _json(answer: httpx.Response) -> Any:  # noqa: ANN401
+    return answer.json() if answer.content else None
 
 
 def _refusal(answer: httpx.Response) -> str:

@@ -29,13 +29,13 @@ def show_logs(
     chat: Annotated[str | None, typer.Option(help="Of this chat only.", metavar="ID")] = None,
     turn: Annotated[str | None, typer.Option(help="Of this turn only.", metavar="ID")] = None,
     level: Annotated[
-        str, typer.Option(help="This and above: debug, info, warning, error.", metavar="LEVEL")
+        str, typer.Option(help=f"This and above: {', '.join(logbook.LEVELS)}.", metavar="LEVEL")
     ] = logbook.LEVELS[0],
     since: Annotated[
         str | None, typer.Option(help="Not older than 90s, 10m, 2h, 1d, or a time.", metavar="WHEN")
     ] = None,
     newest: Annotated[
-        int, typer.Option("-n", "--lines", min=0, help="How many of the newest.")
+        int, typer.Option("-n", "--lines", min=0, help="How many of the newest.", metavar="N")
     ] = 100,
     as_json: AsJson = False,
 ) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hallporter.switchboard.status import Storage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hallporter.home import Home
 
 _REASON = ".reason.txt"  # stands beside the file it is about
@@ -33,8 +36,16 @@ def folder_size(folder: Path) -> int:
     return sum(map(_size, files_below(folder)))
 
 
-def files_below(folder: Path) -> list[Path]:
-    return [Path(where, name) for where, _, names in os.walk(folder) for name in names]
+def files_below(folder: Path) -> Iterator[Path]:
+    """However deep an agent has made them; what lies deeper than a path can say is left out."""
+    folders = [str(folder)]
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                else:
+                    yield Path(entry.path)
 
 
 def _beside(database: Path) -> list[Path]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MAX_NAME = 128  # bytes of a request's name: room for our own words around it
-_MOST = 10_000  # names looked at in one go
+_MOST = 10_000  # requests seen in one look
 _FIELD = "~"  # between the parts of a claim's name
 _ODD = "!"  # behind the box: the request's own name was another, and cannot be used
 _KINDS = {
@@ -42,12 +42,13 @@ _KINDS = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """A request that is ours; `problem` says why it can be none, and `content` is as much of it as
-    we have read."""
+    we have read. A result can be given under its name if that is its own."""
 
     id: CommandId
     folder: Folder
     box: Box
     name: str  # as far as it can be written down
+    is_own_name: bool
     content: bytes
     problem: str
     path: Path
@@ -76,15 +77,17 @@ class Claims:
         place.mkdir(exist_ok=True)
         with self._folders.box(folder, box) as source, opened(place) as ours:
             with os.scandir(source) as entries:
-                names = (entry.name for entry in itertools.islice(entries, _MOST))
-                waiting = deque(sorted(filter(is_request, names)))
+                # Whatever else lies there does not count: it must not hide a request.
+                names = filter(is_request, (entry.name for entry in entries))
+                waiting = deque(sorted(itertools.islice(names, _MOST)))
+                is_cut = len(waiting) == _MOST
             files: list[str] = []
             while waiting and len(files) < limit:
                 file = self._claim(source, ours, box, waiting.popleft())
                 if file is not None:
                     files.append(file)
             claims = [self._read(folder, ours, file) for file in files]
-        return Taken(claims=claims, is_more=bool(waiting))
+        return Taken(claims=claims, is_more=bool(waiting) or is_cut)
 
     def left(self) -> Iterator[Claim]:
         """What an earlier host had claimed and not finished, in the order of its claims."""
@@ -122,7 +125,8 @@ class Claims:
             content, problem = _content(ours, file)
         except OSError as error:
             content, problem = b"", f"it cannot be read: {error.strerror}"
-        if not problem and box not in (Box.MESSAGES, Box.TASKS):
+        is_own_name = bool(name) and box in (Box.MESSAGES, Box.TASKS)
+        if not problem and not is_own_name:
             problem = (
                 "its name cannot be used: a name is UTF-8 without control characters,"
                 f" at most {MAX_NAME} bytes"
@@ -132,6 +136,7 @@ class Claims:
             folder=folder,
             box=Box.MESSAGES if box.startswith(Box.MESSAGES) else Box.TASKS,
             name=name or "unnamed.json",
+            is_own_name=is_own_name,
             content=content,
             problem=problem,
             path=self._path / folder / file,

@@ -118,8 +118,8 @@ class Handling:
     async def _answer(self, letter: Letter, asked: Asked | None) -> _Answer:
         claim = letter.claim
         if asked is None:
-            # One that is not even a file has nobody who waits for its answer.
-            result = None if claim.problem else Result(ok=False, error=letter.problem)
+            # Whoever gave it a name that cannot be used would not find it.
+            result = Result(ok=False, error=letter.problem) if claim.is_own_name else None
             return _Answer(claim=claim, result=result, aside=letter.problem)
         try:
             carried = await self._patiently(asked, self._commands.carry_out)

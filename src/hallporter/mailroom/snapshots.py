@@ -8,7 +8,7 @@ import structlog
 
 from hallporter.domain.brief import Snapshots
 from hallporter.mailroom.translation import to_group_entry, to_task_entry
-from hallporter.placing import place_file
+from hallporter.placing import replace_file
 from hallporter_wire.snapshots import AVAILABLE_GROUPS, CURRENT_TASKS, encode_groups, encode_tasks
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ def write(folders: Folders, sight: Sight, now: datetime) -> Snapshots:
     try:
         folders.prepare(folder)
         with folders.opened(folder) as place:
-            place_file(place, CURRENT_TASKS, tasks)
-            place_file(place, AVAILABLE_GROUPS, groups)
+            replace_file(place, CURRENT_TASKS, tasks)
+            replace_file(place, AVAILABLE_GROUPS, groups)
     except OSError as error:
         log.warning("snapshot.not_written", folder=folder, error=str(error))
     return Snapshots(tasks=tasks.decode(), groups=groups.decode())

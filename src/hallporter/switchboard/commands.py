@@ -26,6 +26,7 @@ from hallporter.domain.command import (
     UpdateTask,
 )
 from hallporter.domain.errors import InvalidRequestError, RefusedError, UnregisteredError
+from hallporter.domain.ids import TaskId
 from hallporter.domain.message import Kind
 from hallporter.domain.reply import presentable
 from hallporter.ports import Refreshing
@@ -260,13 +261,16 @@ def _new_task(tx: Tx, group: Group, wanted: ScheduleTask) -> NewTask:
         target = tx.groups.of_folder(wanted.folder or "")
     elif wanted.target is not None:
         target = tx.groups.of_chat(wanted.target)
+    known = None if wanted.id is None else tx.tasks.get(TaskId(wanted.id))
+    # Nobody but main learns from an id that is taken that others have a task.
+    is_hidden = known is not None and not group.is_main and known.folder != group.folder
     return NewTask(
         folder=group.folder if target is None else target.folder,
         prompt=wanted.prompt,
         schedule_type=wanted.schedule_type,
         schedule_value=wanted.schedule_value,
         created_by=group.folder,
-        id=wanted.id,
+        id=None if is_hidden else wanted.id,
         context_mode=wanted.context_mode,
         timezone=wanted.timezone,
         misfire=wanted.misfire,
