@@ -75,7 +75,7 @@ def test_silence_has_no_replies() -> None:
 
 def test_the_files_of_a_reply_stand_behind_its_words_or_alone() -> None:
     file = {"name": "a\x1b\n.txt", "size": 2048, "url": "/api/chats/web:main/files/f_1"}
-    line = "[file a .txt, 2.0 KiB: /api/chats/web:main/files/f_1]"
+    line = "[file a\ufffd .txt, 2.0 KiB: /api/chats/web:main/files/f_1]"
     assert spoken({"text": "look", "files": [file]}) == f"look\n{line}"
     assert spoken({"text": "", "files": [file]}) == line
     assert spoken({"text": "look"}) == "look"
