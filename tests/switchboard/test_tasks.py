@@ -162,7 +162,7 @@ async def test_the_prompts_of_a_folder_have_so_many_characters_together(office: 
     for _ in range(MAX_WORDS // MAX_PROMPT - 1):
         await office.add(prompt=long)
     first = await office.add(prompt=long, **once)
-    with pytest.raises(ConflictError, match="prompts of 1,048,576 characters, which is the most"):
+    with pytest.raises(ConflictError, match="prompts of 262,144 characters, which is the most"):
         await office.add(prompt="x")
     await office.add(folder="work", prompt=long)
 
@@ -173,7 +173,7 @@ async def test_the_prompts_of_a_folder_have_so_many_characters_together(office: 
 
     assert first.id not in [task.id for task in await office.tasks.all("family")]
     await office.add(prompt=long[:-1])
-    with pytest.raises(ConflictError, match="1,048,576 together"):
+    with pytest.raises(ConflictError, match="262,144 together"):
         await office.tasks.update(small.id, TaskChange(prompt="xx"))
     await office.tasks.update(small.id, TaskChange(prompt="y"))
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hallporter.domain.task import Task
 
 MAX_TASKS = 1000
-MAX_WORDS = 1 << 20  # characters of all prompts together: at most 4 MiB
+MAX_WORDS = 1 << 18  # characters of all prompts together: at most 1 MiB
 MAX_PACE = 600  # ticks a minute of all intervals together
 
 
