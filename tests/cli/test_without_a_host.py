@@ -44,10 +44,18 @@ async def test_groups_live_without_a_host(tmp_path: Path) -> None:
     assert changed.json["requires_trigger"] is False
     assert changed.json["agent_settings"] == {"command": ["python3", "my agent.py"]}
     assert "web:family" in listed.out
-    assert "are kept" in removed.out
+    assert removed.out.endswith("Its folder groups/family is kept.\n")
     assert (tmp_path / "groups" / "family").exists()
     assert (gone.code, gone.out) == (1, "")
     assert gone.err == "hallporter: no group has the folder 'family'\n"
+
+
+async def test_a_group_that_had_nothing_leaves_nothing(tmp_path: Path) -> None:
+    await hallporter(tmp_path, "groups", "add", "web:a", "--name", "A", "--folder", "a")
+    removed = await hallporter(tmp_path, "groups", "remove", "a")
+    assert removed.out == (
+        "The group 'a' is removed. It had no files, and nothing was said in its chat.\n"
+    )
 
 
 async def test_purging_removes_the_files_and_says_so(tmp_path: Path) -> None:

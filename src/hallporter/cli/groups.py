@@ -11,7 +11,7 @@ import typer
 from hallporter.cli import group_options as options
 from hallporter.cli import screen
 from hallporter.cli.group_options import Folder
-from hallporter.cli.shell import AsJson, ask
+from hallporter.cli.shell import AsJson, ask, shell_of
 
 if TYPE_CHECKING:
     from hallporter.cli.host import Client
@@ -202,21 +202,24 @@ def remove(
 ) -> None:
     """Remove a group; its folder and history stay unless you say --purge."""
 
-    async def work(client: Client) -> tuple[Any, Any]:
+    async def work(client: Client) -> tuple[Any, str]:
         from hallporter.cli.host import LONG, REPEAT, in_path
 
         group = await _one(client, folder)
         path = f"/api/groups/{in_path(folder)}"
         if not purge:
+            chat = f"/api/chats/{in_path(group['chat'])}/messages"
+            has_history = bool((await client.get(chat, limit="1"))["messages"])
             await client.delete(path, patience=LONG)
-            return group, None
+            files = shell_of(context).home / "groups" / group["folder"]
+            return group, _kept(group, has_files=files.exists(), has_history=has_history)
         if not yes:
             _make_sure(group)
         headers = await client.delete(path, patience=LONG, advice=REPEAT, purge="true")
-        return group, json.loads(headers.get("X-Removed", "{}"))
+        return group, _gone(json.loads(headers.get("X-Removed", "{}")))
 
-    group, removed = ask(context, work)
-    screen.show(f"The group {group['folder']!r} is removed. {_what_stays(group, removed)}")
+    group, told = ask(context, work)
+    screen.show(f"The group {group['folder']!r} is removed. {told}")
 
 
 def _make_sure(group: Any) -> None:  # noqa: ANN401  JSON
@@ -226,17 +229,22 @@ def _make_sure(group: Any) -> None:  # noqa: ANN401  JSON
     if not sys.stdin.isatty():
         message = f"what is purged cannot be had back: say --yes to purge {folder!r} ({chat})"
         raise RefusedError(message)
-    if not typer.confirm(
-        f"Remove {folder!r}, its files and what was said in {chat}, for good?"
-    ):
+    if not typer.confirm(f"Remove {folder!r}, its files and what was said in {chat}, for good?"):
         raise RefusedError("nothing was removed")
 
 
-def _what_stays(group: Any, removed: Any) -> str:  # noqa: ANN401  JSON
+def _kept(group: Any, *, has_files: bool, has_history: bool) -> str:  # noqa: ANN401  JSON
+    files = f"its folder groups/{group['folder']}" if has_files else ""
+    history = "what was said in the chat" if has_history else ""
+    kept = " and ".join(filter(None, (files, history)))
+    if not kept:
+        return "It had no files, and nothing was said in its chat."
+    return f"{kept[0].upper()}{kept[1:]} {'are' if files and history else 'is'} kept."
+
+
+def _gone(removed: Any) -> str:  # noqa: ANN401  JSON
     from hallporter.domain.removal import told
 
-    if removed is None:
-        return f"Its folder groups/{group['folder']} and what was said in the chat are kept."
     return (
         f"Its files are gone, and so is what was said in the chat: {told(removed)} removed."
         " Backups, and copies of the database, still hold what was said."

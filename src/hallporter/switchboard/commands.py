@@ -187,8 +187,8 @@ class Commands:
                 key=f"cmd:{asked.id}",
                 text=text,
                 kind=Kind.REPLY,
-                turn=None if turn is None else turn.id,
                 why="" if chat == group.chat else f"asked by '{group.folder}'",
+                turn=None if turn is None else turn.id,
                 files=() if asked.file is None else (asked.file,),
             ),
         )
