@@ -14,6 +14,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
+from hallporter.mailroom.quarantine import MOST_EACH
 from tests.mailroom.post import MAIN, STRANGER, WORK, Post, chat_of, names_in, open_post
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ async def test_files_of_no_group_end_as_records(tmp_path: Path, elsewhere: Path)
     dice = random.Random(7)
     for box in ("messages", "tasks", "results"):
         (tmp_path / "data" / "ipc" / STRANGER / box).mkdir(parents=True)
-    asked = [(STRANGER, name(dice, number)) for number in range(300)]
+    asked = [(STRANGER, name(dice, number)) for number in range(MOST_EACH)]
     for _, file in asked:
         leave(dice, tmp_path / "data" / "ipc" / STRANGER / "tasks", file, elsewhere)
     async with open_post(tmp_path) as post:
