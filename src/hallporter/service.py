@@ -192,6 +192,7 @@ async def _live(
     await ending.wait()
     log.info("ending")
     rooms.feed.close()  # open streams would hold the server back
+    rooms.importing.close()
     server.should_exit = True
     scheduling.cancel()
     await rooms.engine.stop(_DRAIN)

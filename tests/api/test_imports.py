@@ -73,7 +73,7 @@ async def test_trouble_on_the_way_is_the_last_line(
     def away(*_: object, **_more: object) -> None:
         raise StoreUnavailableError("the disk is full")
 
-    monkeypatch.setattr(moving, "decided", away)
+    monkeypatch.setattr(moving, "tick_of", away)
     async with front.client() as operator:
         answer = await operator.post("/api/imports/nanoclaw", json=body(lived_in(tmp_path)))
     assert answer.status_code == 200

@@ -81,6 +81,7 @@ class ReportJson(BaseModel):
         200: {"content": {_LINES: {}}},
         400: {"model": Problem},
         409: {"model": Problem},
+        503: {"model": Problem},
     },
 )
 async def import_nanoclaw(body: ImportBody, desk: At, request: Request) -> StreamingResponse:

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from hallporter.domain.errors import ConflictError
+from hallporter.domain.errors import ConflictError, UnavailableError
 from hallporter.domain.import_report import Ledger, Outcome
 from hallporter.switchboard.imported_groups import ImportedGroups
 from hallporter.switchboard.imported_messages import ImportedMessages
-from hallporter.switchboard.moving import Moving, on_thread
+from hallporter.switchboard.moving import Moving
+from hallporter.switchboard.slow_work import on_thread
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
     from contextlib import AbstractContextManager
 
     from hallporter.domain.ids import ChatId, NewId
@@ -69,26 +70,49 @@ class Importing:
         self._neighbours = neighbours
         self._timezone = timezone
         self._lock = asyncio.Lock()
+        self._running: set[threading.Event] = set()
 
     async def run(
         self, path: str, config: str | None, *, is_dry_run: bool
     ) -> AsyncGenerator[Progress | Report]:
         """The report comes last. Raises a refusal before the first step when there is nothing that
-        can be read; `config` is where the other system keeps its allow-lists."""
+        can be read, and `UnavailableError` when the house ends; `config` is where the other system
+        keeps its allow-lists."""
         if self._lock.locked():
             raise ConflictError("an import is running: wait for its end")
         async with self._lock:
-            stopping = threading.Event()
-            opened = self._open_archive(path, config, stopping)
-            stack = contextlib.ExitStack()
+            log.info("import.began", system=self._system, path=path, is_dry_run=is_dry_run)
             try:
-                archive = await on_thread(lambda: stack.enter_context(opened), stopping)
-                running = self._run(archive, stopping, is_dry_run=is_dry_run)
-                async with contextlib.aclosing(running) as steps:
+                async with (
+                    self._opened(path, config) as (archive, stopping),
+                    contextlib.aclosing(
+                        self._run(archive, stopping, is_dry_run=is_dry_run)
+                    ) as steps,
+                ):
                     async for step in steps:
                         yield step
-            finally:
-                await on_thread(stack.close, stopping)
+            except (asyncio.CancelledError, GeneratorExit, UnavailableError):
+                log.warning("import.cut_short", system=self._system)
+                raise
+
+    @contextlib.asynccontextmanager
+    async def _opened(
+        self, path: str, config: str | None
+    ) -> AsyncIterator[tuple[Archive, threading.Event]]:
+        stopping = threading.Event()
+        opened = self._open_archive(path, config, stopping)
+        stack = contextlib.ExitStack()
+        self._running.add(stopping)
+        try:
+            yield await on_thread(lambda: stack.enter_context(opened), stopping), stopping
+        finally:
+            self._running.discard(stopping)
+            await on_thread(stack.close, threading.Event())
+
+    def close(self) -> None:
+        """The house ends: one that runs is cut short, soon."""
+        for stopping in self._running:
+            stopping.set()
 
     async def _run(
         self, archive: Archive, stopping: threading.Event, *, is_dry_run: bool

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from hallporter.domain.import_report import Noun, Outcome
 from hallporter.switchboard.imported_groups import is_chat
 from hallporter.switchboard.imported_messages import tell
 from hallporter.switchboard.imported_tasks import ImportedTasks, tick_of
+from hallporter.switchboard.slow_work import on_thread
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -281,16 +281,3 @@ class Moving:
 
     async def _on_thread(self, fn: Callable[[], T]) -> T:
         return await on_thread(fn, self.stopping)
-
-
-async def on_thread(fn: Callable[[], T], stopping: Event) -> T:
-    """For a slow disk. Whoever is cancelled meanwhile asks for its end and waits for it: what it
-    reads from must not be closed before."""
-    work = asyncio.get_running_loop().run_in_executor(None, fn)
-    try:
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        stopping.set()
-        await asyncio.wait([work])
-        work.exception()  # of something that was cut short: nobody asks any more
-        raise

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from hallporter.switchboard.delivery import Delivery
     from hallporter.switchboard.exchange import Exchange
     from hallporter.switchboard.groups import Groups
+    from hallporter.switchboard.importing import Importing
     from hallporter.switchboard.intake import Intake
     from hallporter.switchboard.rounds import Rounds
     from hallporter.switchboard.scheduler import Scheduler
@@ -64,6 +65,7 @@ class Rooms:
     status: Status
     metrics: Metrics
     sessions: Sessions
+    importing: Importing
     rounds: Rounds
     scheduler: Scheduler
     mailroom: Mailroom
@@ -109,6 +111,7 @@ async def build(home: Home, loaded: Loaded, tasks: asyncio.TaskGroup) -> AsyncIt
             status=upkeep.status,
             metrics=doors.metrics,
             sessions=doors.sessions,
+            importing=doors.importing,
             rounds=upkeep.rounds,
             scheduler=staff.scheduler,
             mailroom=staff.mailroom,

@@ -37,6 +37,7 @@ class Doors:
     app: ASGIApp
     metrics: Metrics
     sessions: Sessions
+    importing: Importing
 
 
 def open_doors(ground: Ground, staff: Staff, upkeep: Upkeep, doctor: Doctor) -> Doors:
@@ -47,6 +48,7 @@ def open_doors(ground: Ground, staff: Staff, upkeep: Upkeep, doctor: Doctor) -> 
     )
     metrics = Metrics()
     story = Story(store=store)
+    importing = _importing(ground, staff)
     desk = Desk(
         intake=staff.intake,
         story=story,
@@ -57,7 +59,7 @@ def open_doors(ground: Ground, staff: Staff, upkeep: Upkeep, doctor: Doctor) -> 
         notices=upkeep.notices,
         tasks=staff.tasks,
         forgetting=upkeep.forgetting,
-        importing=_importing(ground, staff),
+        importing=importing,
         status=upkeep.status,
         metrics=metrics,
         feed=ground.feed,
@@ -89,7 +91,12 @@ def open_doors(ground: Ground, staff: Staff, upkeep: Upkeep, doctor: Doctor) -> 
         assistant_name=ground.assistant_name,
         version=hallporter.__version__,
     )
-    return Doors(app=create_app(desk, routes(lobby)), metrics=metrics, sessions=sessions)
+    return Doors(
+        app=create_app(desk, routes(lobby)),
+        metrics=metrics,
+        sessions=sessions,
+        importing=importing,
+    )
 
 
 def _importing(ground: Ground, staff: Staff) -> Importing:
