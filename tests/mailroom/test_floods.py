@@ -9,8 +9,10 @@ import pytest
 
 from hallporter.domain.command import Box
 from hallporter.domain.ids import CommandId, Folder
-from hallporter.mailroom.claims import Claim
+from hallporter.mailroom.claims import Claim, Claims
+from hallporter.mailroom.folders import Folders
 from hallporter.mailroom.quarantine import MOST_EACH, REASON, Quarantine
+from tests.fakes.ids import counting_id
 from tests.mailroom.post import FAMILY, MAIN, WORK, Post, chat_of, names_in, open_post
 
 if TYPE_CHECKING:
@@ -29,15 +31,21 @@ SNAPSHOT = "current_tasks.json"
 
 
 async def test_no_number_of_other_names_hides_a_request(tmp_path: Path) -> None:
-    async with open_post(tmp_path) as post:
-        box = post.box(FAMILY, "messages")
-        for number in range(12_000):
-            (box / f"{number}.txt").touch()
+    (tmp_path / "claims").mkdir()
+    folders = Folders(tmp_path / "ipc")
+    folders.prepare(FAMILY)
+    box = folders.path(FAMILY, Box.MESSAGES)
+    # Whatever the order in which they are found, some lie behind ten thousand others.
+    for number in range(12_000):
+        (box / (f"{number:05d}.json" if number % 400 == 0 else f"{number}.txt")).touch()
+    claims = Claims(tmp_path / "claims", folders=folders, new_id=counting_id)
 
-        told = await post.answer(FAMILY, HELLO)
+    taken = claims.take(FAMILY, Box.MESSAGES, 50)
 
-        assert told["ok"]
-        assert await post.said(chat_of(FAMILY)) == ["hello"]
+    assert [claim.name for claim in taken.claims] == [
+        f"{n:05d}.json" for n in range(0, 12_000, 400)
+    ]
+    assert not taken.is_more
 
 
 def aside(quarantine: Quarantine, folder: str, number: int) -> None:
