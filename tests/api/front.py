@@ -31,9 +31,9 @@ from hallporter.switchboard.clerk import Clerk
 from hallporter.switchboard.enclosures import Enclosures
 from hallporter.switchboard.forgetting import Forgetting
 from hallporter.switchboard.groups import Groups
-from hallporter.switchboard.importing import Importing
+from hallporter.switchboard.importing.importing import Importing
+from hallporter.switchboard.importing.moving import Neighbours
 from hallporter.switchboard.intake import Intake
-from hallporter.switchboard.moving import Neighbours
 from hallporter.switchboard.notices import Notices
 from hallporter.switchboard.outbound import Outbound
 from hallporter.switchboard.progress import Progress

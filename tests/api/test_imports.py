@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hallporter.domain.errors import StoreUnavailableError
-from hallporter.switchboard import moving
-from hallporter.switchboard.importing import Progress
+from hallporter.switchboard.importing import moving
+from hallporter.switchboard.importing.importing import Progress
 from tests.api.front import Front
 from tests.imports.home import Source, empty, lived_in
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hallporter.switchboard.enclosures import Enclosures
     from hallporter.switchboard.forgetting import Forgetting
     from hallporter.switchboard.groups import Groups
-    from hallporter.switchboard.importing import Importing
+    from hallporter.switchboard.importing.importing import Importing
     from hallporter.switchboard.intake import Intake
     from hallporter.switchboard.notices import Notices
     from hallporter.switchboard.sessions import Sessions

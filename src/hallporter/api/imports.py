@@ -18,7 +18,7 @@ from hallporter.api.errors import Problem
 from hallporter.api.identity import bearer
 from hallporter.domain.errors import HallporterError, UnavailableError
 from hallporter.domain.import_report import Report
-from hallporter.switchboard.importing import Progress
+from hallporter.switchboard.importing.importing import Progress
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator

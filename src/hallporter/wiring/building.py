@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from hallporter.switchboard.delivery import Delivery
     from hallporter.switchboard.exchange import Exchange
     from hallporter.switchboard.groups import Groups
-    from hallporter.switchboard.importing import Importing
+    from hallporter.switchboard.importing.importing import Importing
     from hallporter.switchboard.intake import Intake
     from hallporter.switchboard.rounds import Rounds
     from hallporter.switchboard.scheduler import Scheduler

@@ -13,8 +13,8 @@ from hallporter.domain.token import digest
 from hallporter.home import admin_token
 from hallporter.imports.nanoclaw import clear, open_nanoclaw
 from hallporter.settings import check_agent
-from hallporter.switchboard.importing import Importing
-from hallporter.switchboard.moving import Neighbours
+from hallporter.switchboard.importing.importing import Importing
+from hallporter.switchboard.importing.moving import Neighbours
 from hallporter.switchboard.sessions import Sessions
 from hallporter.switchboard.story import Story
 from hallporter.switchboard.tokens import Tokens

@@ -12,10 +12,10 @@ from hallporter.domain.chat import ChatSeen
 from hallporter.domain.foreign import Unread
 from hallporter.domain.ids import ChatId
 from hallporter.domain.import_report import Noun, Outcome
-from hallporter.switchboard.imported_groups import is_chat
-from hallporter.switchboard.imported_messages import tell
-from hallporter.switchboard.imported_tasks import ImportedTasks, tick_of
-from hallporter.switchboard.slow_work import on_thread
+from hallporter.switchboard.importing.groups import is_chat
+from hallporter.switchboard.importing.messages import tell
+from hallporter.switchboard.importing.slow_work import on_thread
+from hallporter.switchboard.importing.tasks import ImportedTasks, tick_of
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from hallporter.domain.import_report import Ledger
     from hallporter.domain.task import Task
     from hallporter.ports import Clock, Store
-    from hallporter.switchboard.archive import Archive
-    from hallporter.switchboard.imported_groups import ImportedGroups, Settled
-    from hallporter.switchboard.imported_messages import ImportedMessages
+    from hallporter.switchboard.importing.archive import Archive
+    from hallporter.switchboard.importing.groups import ImportedGroups, Settled
+    from hallporter.switchboard.importing.messages import ImportedMessages
 
 T = TypeVar("T")
 

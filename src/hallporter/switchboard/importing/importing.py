@@ -12,10 +12,10 @@ import structlog
 
 from hallporter.domain.errors import ConflictError, UnavailableError
 from hallporter.domain.import_report import Ledger, Outcome
-from hallporter.switchboard.imported_groups import ImportedGroups
-from hallporter.switchboard.imported_messages import ImportedMessages
-from hallporter.switchboard.moving import Moving
-from hallporter.switchboard.slow_work import on_thread
+from hallporter.switchboard.importing.groups import ImportedGroups
+from hallporter.switchboard.importing.messages import ImportedMessages
+from hallporter.switchboard.importing.moving import Moving
+from hallporter.switchboard.importing.slow_work import on_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from hallporter.domain.ids import ChatId, NewId
     from hallporter.domain.import_report import Report
     from hallporter.ports import Channel, Clock, Store
-    from hallporter.switchboard.archive import Archive
-    from hallporter.switchboard.moving import Neighbours
+    from hallporter.switchboard.importing.archive import Archive
+    from hallporter.switchboard.importing.moving import Neighbours
 
 log = structlog.get_logger(__name__)
 
