@@ -282,7 +282,7 @@ async def test_no_file_of_a_running_host_holds_what_was_forgotten(
         assert told.code == 0, told.err
         assert "hallporter.db-wal" in holding()
         if is_purge:
-            done = await hallporter(home, "groups", "remove", "family", "--purge")
+            done = await hallporter(home, "groups", "remove", "family", "--purge", "--yes")
         else:
             await hallporter(home, "groups", "remove", "family")
             done = await hallporter(home, "forget", "web:family", "--yes")
